@@ -1,0 +1,144 @@
+"""What a data set of several domains is, whether simulated or real."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Values = Mapping[str, Array]
+Conditional = Callable[[Values, Array], tuple[Array, Array]]
+Task = Literal["regression", "classification"]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Labelled sources and the domain left out of them."""
+
+    X: pd.DataFrame
+    y: pd.Series
+    sample_domain: NDArray[Any]
+    X_target: pd.DataFrame
+    y_target: pd.Series
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DomainData:
+    """Rows of several domains, with what is known about how they came about.
+
+    Parameters
+    ----------
+    X, y, sample_domain
+        Features, label (named) and domain label of every row.
+    env
+        True E of a domain, by its label: a float, or an array when E has several dimensions.
+        Empty when unknown.
+    graph
+        True DAG over the features and the label; the node attribute ``perturbed`` says whether
+        E acts on that variable. None when unknown.
+    conditional
+        Function of the feature values and E (one per row) that returns the mean and the standard
+        deviation of the label given both. None when unknown.
+    """
+
+    X: pd.DataFrame
+    y: pd.Series
+    sample_domain: NDArray[Any]
+    task: Task
+    name: str
+    description: str = ""
+    licence: str = ""
+    env: Mapping[Hashable, Any] = field(default_factory=dict)
+    graph: nx.DiGraph | None = None
+    conditional: Conditional | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.X) == len(self.y) == len(self.sample_domain):
+            raise ValueError(
+                f"X, y and sample_domain must have one entry per row; got {len(self.X)}, "
+                f"{len(self.y)} and {len(self.sample_domain)}."
+            )
+        if self.task not in ("regression", "classification"):
+            raise ValueError(f"task must be 'regression' or 'classification', got {self.task!r}.")
+
+    @property
+    def domains(self) -> list[Any]:
+        """Domain labels, in order of appearance."""
+        return list(pd.unique(self.sample_domain).tolist())
+
+    def leave_out(self, domain: Hashable) -> Split:
+        """One domain as the target, all others as sources."""
+        if domain not in self.domains:
+            raise ValueError(f"Unknown domain {domain!r}; the domains are {self.domains}.")
+        target = self.sample_domain == domain
+        return Split(
+            X=self.X[~target],
+            y=self.y[~target],
+            sample_domain=self.sample_domain[~target],
+            X_target=self.X[target],
+            y_target=self.y[target],
+        )
+
+    def oracle(self, X: pd.DataFrame, env: ArrayLike) -> Array:
+        """E[y | X, E]; for classes, the probability of class 1.
+
+        Parameters
+        ----------
+        X
+            Rows with this data's feature columns, in any order, without missing values.
+        env
+            One value of E for all rows, or one per row.
+        """
+        return self._moments(X, env)[0]
+
+    def oracle_std(self, X: pd.DataFrame, env: ArrayLike) -> Array:
+        """Standard deviation of a continuous label given X and E."""
+        if self.task != "regression":
+            raise ValueError(f"oracle_std is for regression; the task of {self.name} is classes.")
+        return self._moments(X, env)[1]
+
+    def _moments(self, X: pd.DataFrame, env: ArrayLike) -> tuple[Array, Array]:
+        if self.conditional is None:
+            raise ValueError(f"{self.name} has no oracle: its data-generating process is unknown.")
+        return self.conditional(self._feature_values(X), _one_env_per_row(env, len(X)))
+
+    def _feature_values(self, X: pd.DataFrame) -> dict[str, Array]:
+        columns = list(self.X.columns)
+        missing = [c for c in columns if c not in X.columns]
+        if missing:
+            raise ValueError(f"X lacks the column(s) {missing}; the oracle needs {columns}.")
+        incomplete = [c for c in columns if X[c].isna().any()]
+        if incomplete:
+            raise ValueError(f"The oracle needs complete rows; column(s) {incomplete} have NaN.")
+        return {c: X[c].to_numpy(dtype=np.float64) for c in columns}
+
+    def __repr__(self) -> str:
+        known = [
+            what
+            for what, there in (
+                ("env", self.env),
+                ("graph", self.graph is not None),
+                ("oracle", self.conditional is not None),
+            )
+            if there
+        ]
+        return (
+            f"DomainData({self.name!r}, {self.task} of {self.y.name!r}, {len(self.X)} rows, "
+            f"{self.X.shape[1]} features, {len(self.domains)} domains, "
+            f"known: {', '.join(known) or 'nothing'})"
+        )
+
+
+def _one_env_per_row(env: ArrayLike, n_rows: int) -> Array:
+    values = np.asarray(env, dtype=np.float64)
+    if values.ndim == 0:
+        return np.full(n_rows, values)
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"env must be one number or one per row ({n_rows}), got shape {values.shape}."
+        )
+    return values

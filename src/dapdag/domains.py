@@ -1,0 +1,138 @@
+"""Rows → one padded block per domain, shuffled and split for each lane."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model import Layout, Sizes
+from .table import Table, Variable, column_owner, padded_size
+from .training.blocks import Blocks
+
+MAX_BATCH_ROWS = 512
+SMALLEST_BLOCK = 16
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table as arrays: padded columns, padded variables, the label last."""
+
+    values: NDArray[np.float32]  # [rows, columns]
+    observed: NDArray[np.float32]  # [rows, variables]
+
+
+def sizes_of(table: Table) -> tuple[int, int, int]:
+    """Padded numbers of columns and variables, and the label's columns."""
+    label_columns = 1 if table.label.width == 1 else padded_size(table.label.width)
+    columns = padded_size(table.feature_width + label_columns)
+    variables = padded_size(len(table.features) + 1)
+    return columns, variables, label_columns
+
+
+def layout_of(table: Table) -> Layout:
+    """Where the table's variables lie in the padded columns."""
+    columns, variables, label_columns = sizes_of(table)
+    owner = np.full(columns, -1)
+    owner[: columns - label_columns] = column_owner(table.features, columns - label_columns)
+    first_label = columns - label_columns
+    owner[first_label : first_label + table.label.width] = variables - 1
+    one_hot = (owner[:, None] == np.arange(variables)).astype(np.float32)
+    kinds = np.array(["none"] * variables, dtype=object)
+    center, scale = np.zeros(columns), np.zeros(columns)
+
+    def place(variable: Variable, v: int) -> None:
+        at = owner == v
+        kinds[v] = variable.kind
+        center[at], scale[at] = variable.center, variable.scale
+        if not any(variable.scale):
+            kinds[v] = "none"  # a constant carries no information and has no parents
+
+    for v, variable in enumerate(table.features):
+        place(variable, v)
+    place(table.label, variables - 1)
+    kind_is = {k: (kinds == k).astype(np.float32) for k in ("continuous", "binary", "categorical")}
+    live = (kinds != "none").astype(np.float32)
+    return Layout(
+        owner=one_hot * live,
+        owner_index=np.maximum(owner, 0).astype(np.int32),
+        center=center.astype(np.float32),
+        scale=scale.astype(np.float32),
+        **kind_is,
+    )  # type: ignore[arg-type]
+
+
+def encode(table: Table, values: NDArray, observed: NDArray, label: NDArray | None) -> Encoded:
+    """Pad encoded features, and put the label's columns (if known) at the end."""
+    columns, variables, label_columns = sizes_of(table)
+    n = len(values)
+    out_values = np.zeros((n, columns), dtype=np.float32)
+    out_observed = np.zeros((n, variables), dtype=np.float32)
+    out_values[:, : values.shape[1]] = values
+    out_observed[:, : observed.shape[1]] = observed
+    if label is not None:
+        known = ~np.isnan(label).any(1)
+        first = columns - label_columns
+        out_values[:, first : first + label.shape[1]] = np.where(known[:, None], label, 0.0)
+        out_observed[:, -1] = known
+    return Encoded(out_values, out_observed)
+
+
+def make_blocks(
+    data: Encoded, domain: NDArray[np.integer], seeds: list[int], valid_share: float
+) -> tuple[Blocks, int]:
+    """One lane per seed: rows of every domain shuffled and split by that seed.
+
+    Returns the blocks and the number of rows of a batch. A domain too small to spare a validation
+    row is validated on its training rows.
+    """
+    rows_of = [np.flatnonzero(domain == d) for d in range(int(domain.max()) + 1)]
+    lanes = [_split(rows_of, np.random.default_rng(seed), valid_share) for seed in seeds]
+    n_domains = padded_size(len(rows_of), smallest=1)
+    longest = max(len(t) for train, _ in lanes for t in train)
+    longest_valid = max(len(v) for _, valid in lanes for v in valid)
+    n_rows = padded_size(longest, SMALLEST_BLOCK)
+    batch_rows = min(n_rows, MAX_BATCH_ROWS)
+    n_valid = padded_size(longest_valid, SMALLEST_BLOCK)
+    shape = (len(seeds), n_domains)
+
+    def gather(part: int, length: int, repeat: int) -> tuple[NDArray, NDArray, NDArray]:
+        values = np.zeros((*shape, length, data.values.shape[1]), dtype=np.float32)
+        observed = np.zeros((*shape, length, data.observed.shape[1]), dtype=np.float32)
+        counts = np.zeros(shape, dtype=np.int32)
+        for lane, split in enumerate(lanes):
+            for d, rows in enumerate(split[part]):
+                again = np.resize(rows, len(rows) + repeat)
+                values[lane, d, : len(again)] = data.values[again]
+                observed[lane, d, : len(again)] = data.observed[again]
+                counts[lane, d] = len(rows)
+        return values, observed, counts
+
+    train_values, train_observed, n_train = gather(0, n_rows + batch_rows, batch_rows)
+    valid_values, valid_observed, n_valid_rows = gather(1, n_valid, 0)
+    present = (np.arange(n_valid) < n_valid_rows[..., None]).astype(np.float32)
+    blocks = Blocks(
+        train_values, train_observed, n_train, valid_values, valid_observed, present
+    )  # type: ignore[arg-type]
+    return blocks, batch_rows
+
+
+def _split(
+    rows_of: list[NDArray], rng: np.random.Generator, valid_share: float
+) -> tuple[list[NDArray], list[NDArray]]:
+    train, valid = [], []
+    for rows in rows_of:
+        shuffled = rng.permutation(rows)
+        n_valid = round(valid_share * len(rows)) if len(rows) >= 5 else 0
+        valid.append(shuffled[:n_valid] if n_valid else shuffled)
+        train.append(shuffled[n_valid:])
+    return train, valid
+
+
+def steps_per_epoch(n_train: NDArray[np.integer], batch_rows: int, smallest: float) -> int:
+    """The caption's rule: training size / mean batch size (domains are drawn by size)."""
+    n = n_train[n_train > 0].astype(float)
+    mean_batch = (np.minimum(n, batch_rows) * (1 + smallest) / 2 * n).sum() / n.sum()
+    return max(1, round(n.sum() / mean_batch))
+
+
+__all__ = ["Encoded", "Sizes", "encode", "layout_of", "make_blocks", "sizes_of", "steps_per_epoch"]

@@ -1,0 +1,87 @@
+"""Rows of a domain → posterior of its environment E.
+
+The paper's encoder is a deep set: every row votes for E with its own Gaussian N(φ(x), 1/ν(x)), and
+Bayes' rule multiplies the votes,
+
+    V = (Σ ν(xᵢ) − (n−1) ν₀)⁻¹,    μ = V Σ ν(xᵢ) φ(xᵢ).
+
+With ν = ν₀ + softplus(·) the precision 1/V = ν₀ + Σ(ν − ν₀) can never fall below the prior's, and a
+domain enters only through two sums. So the encoder is three steps: `summarise` rows, add summaries,
+read the posterior off. A domain of any size streams through; parts of it may live on different
+machines or arrive on different days.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+# Rows start out nearly uninformative, so that the first posteriors are wide and the decoder is
+# not driven by an untrained encoder.
+INITIAL_PRECISION_OFFSET = -4.0
+
+
+class Summary(eqx.Module):
+    """All that the posterior needs to know about a set of rows; summaries add up."""
+
+    excess: Float[Array, "*lanes dim"]  # Σ (ν − ν₀)
+    weighted: Float[Array, "*lanes dim"]  # Σ ν φ
+
+    def __add__(self, other: "Summary") -> "Summary":
+        return Summary(self.excess + other.excess, self.weighted + other.weighted)
+
+
+class Posterior(eqx.Module):
+    """The Gaussian posterior of E, one independent normal per dimension."""
+
+    mean: Float[Array, "*lanes dim"]
+    variance: Float[Array, "*lanes dim"]
+
+    def draw(self, normal: Float[Array, "*draws dim"]) -> Float[Array, "*draws dim"]:
+        """Turn standard normal numbers into draws of E."""
+        return self.mean + jnp.sqrt(self.variance) * normal
+
+
+class Encoder(eqx.Module):
+    """Two hidden layers shared by all rows; the last layer gives log-odds of precision and φ."""
+
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    dim: int = eqx.field(static=True)
+
+    @staticmethod
+    def init(columns: int, hidden: int, dim: int, key: PRNGKeyArray) -> "Encoder":
+        widths = (columns, hidden, hidden, 2 * dim)
+        keys = jax.random.split(key, len(widths) - 1)
+        weights = tuple(
+            jax.random.normal(k, (a, b)) / jnp.sqrt(a)
+            for k, a, b in zip(keys, widths[:-1], widths[1:], strict=True)
+        )
+        return Encoder(weights, tuple(jnp.zeros(b) for b in widths[1:]), dim)
+
+    def votes(
+        self, inputs: Float[Array, "rows columns"]
+    ) -> tuple[Float[Array, "rows dim"], Float[Array, "rows dim"]]:
+        """ν(x) − ν₀ ≥ 0 and φ(x) of every row."""
+        h = inputs
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            h = jax.nn.elu(h @ weight + bias)
+        out = h @ self.weights[-1] + self.biases[-1]  # [rows, 2 dim]
+        return jax.nn.softplus(out[:, : self.dim] + INITIAL_PRECISION_OFFSET), out[:, self.dim :]
+
+    def summarise(
+        self,
+        inputs: Float[Array, "rows columns"],
+        present: Float[Array, " rows"],
+        prior_precision: Float[Array, ""] | float,
+    ) -> Summary:
+        """Add up the votes of the rows that are present (1) and not padding (0)."""
+        excess, location = self.votes(inputs)
+        weighted = (prior_precision + excess) * location
+        return Summary(present @ excess, present @ weighted)
+
+
+def posterior(summary: Summary, prior_precision: Float[Array, ""] | float) -> Posterior:
+    """The posterior of E given everything that was summarised."""
+    variance = 1.0 / (prior_precision + summary.excess)
+    return Posterior(variance * summary.weighted, variance)

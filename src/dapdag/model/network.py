@@ -1,0 +1,102 @@
+"""Encoder and decoder together: what is trained, saved and used."""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .decoder import Decoder, ParentMask
+from .encoder import Encoder, Posterior, Summary, posterior
+from .layout import Layout
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Everything that fixes the shapes of the parameters."""
+
+    columns: int
+    variables: int
+    label_columns: int
+    hidden: int
+    env_dim: int
+    n_shared: int
+    has_predictor: bool
+
+    @property
+    def feature_columns(self) -> int:
+        return self.columns - self.label_columns
+
+
+class Network(eqx.Module):
+    """The encoder g and the decoder Θ."""
+
+    encoder: Encoder
+    decoder: Decoder
+
+    @staticmethod
+    def init(sizes: Sizes, key: PRNGKeyArray) -> "Network":
+        k_encoder, k_decoder = jax.random.split(key)
+        return Network(
+            Encoder.init(sizes.feature_columns, sizes.hidden, sizes.env_dim, k_encoder),
+            Decoder.init(
+                sizes.columns,
+                sizes.variables,
+                sizes.label_columns,
+                sizes.hidden,
+                sizes.env_dim,
+                sizes.n_shared,
+                sizes.has_predictor,
+                k_decoder,
+            ),
+        )
+
+    def summarise(
+        self,
+        inputs: Float[Array, "rows columns"],
+        present: Float[Array, " rows"],
+        prior_precision: Float[Array, ""] | float,
+    ) -> Summary:
+        """The encoder sees the features only, never the label's columns."""
+        features = inputs[:, : self.encoder.weights[0].shape[0]]
+        return self.encoder.summarise(features, present, prior_precision)
+
+    def infer(
+        self,
+        inputs: Float[Array, "rows columns"],
+        present: Float[Array, " rows"],
+        prior_precision: Float[Array, ""] | float,
+    ) -> Posterior:
+        """Posterior of E given the features of the rows that are present."""
+        return posterior(self.summarise(inputs, present, prior_precision), prior_precision)
+
+
+def mean_strength(
+    network: Network,
+    layout: Layout,
+    parents: ParentMask,
+    inputs: Float[Array, "rows columns"],
+    envs: Float[Array, "rows dim"],
+) -> tuple[Float[Array, "variables variables"], Float[Array, " variables"]]:
+    """Root-mean-square derivative of every reconstruction, in units of standard deviations.
+
+    Returns the strength of each edge i → j, and that of E on each variable. A block of columns
+    counts as one variable: squares add up over its columns.
+    """
+    from .likelihoods import mean
+
+    def means(row: Array, env: Array) -> Array:
+        outputs, _ = network.decoder.reconstruct(layout, parents, row[None], env)
+        return mean(layout, outputs)[0]
+
+    def squares(row: Array, env: Array) -> tuple[Array, Array]:
+        by_column, by_env = jax.jacfwd(means, argnums=(0, 1))(row, env)
+        return by_column**2, by_env**2
+
+    by_column, by_env = jax.lax.map(lambda a: squares(*a), (inputs, envs), batch_size=32)
+    unit = jnp.where(layout.scale > 0, layout.scale, 1.0)
+    edges = by_column.mean(0) * unit[None, :] ** 2 / unit[:, None] ** 2  # [child col, parent col]
+    on_env = by_env.mean(0).sum(-1) / unit**2
+    strength = jnp.sqrt(layout.owner.T @ edges @ layout.owner).T  # [parent, child]
+    return strength, jnp.sqrt(on_env @ layout.owner)

@@ -1,0 +1,189 @@
+"""The loss, term by term.
+
+Point formulation (the paper's equation for a domain m):
+
+    L = prediction + γ Ê² + λ (reconstruction + h + α h² + β group lasso)
+
+Bayesian formulation: the same with log-likelihoods in place of squared errors, E drawn from its
+posterior, and KL(q(E) ‖ p(E)) / n in place of γ Ê². All terms are means per row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from . import likelihoods
+from .acyclicity import ACYCLICITY
+from .decoder import Decoder, ParentMask
+from .encoder import Posterior
+from .layout import Layout
+from .network import Network
+
+TERMS = ("prediction", "reconstruction", "environment", "acyclicity", "sparsity", "total")
+
+
+class Weights(eqx.Module):
+    """How much each term counts; any of them may be 0. One array element per lane."""
+
+    prediction: Array
+    reconstruction: Array
+    environment: Array  # γ, or the weight of the KL term
+    structure: Array  # λ
+    acyclicity: Array  # of h and α h² together
+    acyclicity_square: Array  # α
+    sparsity: Array  # β
+    prior_precision: Array  # ν₀
+    prior_scale: Array  # σₑ
+
+
+class Batch(eqx.Module):
+    """Some rows of one domain. `present` is 0 for rows that only pad."""
+
+    values: Float[Array, "rows columns"]
+    observed: Float[Array, "rows variables"]
+    present: Float[Array, " rows"]
+
+    def head(self, rows: int) -> "Batch":
+        return Batch(self.values[:rows], self.observed[:rows], self.present[:rows])
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths."""
+
+    bayesian: bool = True
+    acyclicity: str = "trace_power"
+    on_paths: bool = True
+    uses_environment: bool = True
+
+    @property
+    def h(self) -> Callable[[Array], Array]:
+        return ACYCLICITY[self.acyclicity]
+
+
+def kl_divergence(q: Posterior, prior_scale: Float[Array, ""]) -> Float[Array, ""]:
+    """KL(N(μ, V) ‖ N(0, σₑ²)), summed over the dimensions of E."""
+    ratio = q.variance / prior_scale**2
+    return 0.5 * (ratio - 1.0 - jnp.log(ratio) + (q.mean / prior_scale) ** 2).sum()
+
+
+def squared_environment(q: Posterior) -> Float[Array, ""]:
+    """Ê² of the point formulation."""
+    return (q.mean**2).sum()
+
+
+def cell_losses(
+    formulation: Formulation, layout: Layout, decoder: Decoder, outputs: Array, values: Array
+) -> Float[Array, "rows variables"]:
+    """The loss of every cell under its variable's likelihood (or the paper's squared error)."""
+    if formulation.bayesian:
+        return -likelihoods.log_density(layout, outputs, values, decoder.log_scale)
+    return likelihoods.squared_or_cross_entropy(layout, outputs, values)
+
+
+def reconstruction(losses: Float[Array, "rows variables"], seen: Array) -> Float[Array, ""]:
+    """Sum over variables of the mean loss over a variable's observed cells."""
+    return ((losses * seen).sum(0) / jnp.maximum(seen.sum(0), 1.0)).sum()
+
+
+def prediction(
+    formulation: Formulation,
+    layout: Layout,
+    decoder: Decoder,
+    outputs: Float[Array, "rows label_columns"],
+    batch: Batch,
+) -> Float[Array, ""]:
+    """Mean loss of the label over the rows that have one."""
+    only_label = label_layout(layout, outputs.shape[1])
+    scale = decoder.label_scale()[None]
+    values = batch.values[:, -outputs.shape[1] :]
+    if formulation.bayesian:
+        losses = -likelihoods.log_density(only_label, outputs, values, scale)
+    else:
+        losses = likelihoods.squared_or_cross_entropy(only_label, outputs, values)
+    seen = batch.observed[:, -1] * batch.present
+    return (losses[:, 0] * seen).sum() / jnp.maximum(seen.sum(), 1.0)
+
+
+def label_layout(layout: Layout, width: int) -> Layout:
+    """The layout of the label's columns alone."""
+    return Layout(
+        owner=layout.owner[-width:, -1:],
+        owner_index=jnp.zeros(width, dtype=layout.owner_index.dtype),
+        continuous=layout.continuous[-1:],
+        binary=layout.binary[-1:],
+        categorical=layout.categorical[-1:],
+        center=layout.center[-width:],
+        scale=layout.scale[-width:],
+    )
+
+
+def acyclicity(
+    formulation: Formulation, layout: Layout, decoder: Decoder, parents: ParentMask
+) -> Float[Array, ""]:
+    """h of the squared filter norms (the paper), or of the squared path strengths."""
+    edges = decoder.path_strength(layout) if formulation.on_paths else decoder.adjacency(layout)
+    return formulation.h((edges * parents) ** 2)
+
+
+def group_lasso(layout: Layout, decoder: Decoder, parents: ParentMask) -> Float[Array, ""]:
+    """Σ over edges of the norm of the filter block that carries it."""
+    return (decoder.adjacency(layout) * parents).sum()
+
+
+def objective(
+    formulation: Formulation,
+    weights: Weights,
+    network: Network,
+    layout: Layout,
+    parents: ParentMask,
+    batch: Batch,
+    decoder_rows: int,
+    normal: Float[Array, " dim"],
+) -> tuple[Float[Array, ""], Float[Array, " terms"]]:
+    """Total loss of one domain's batch, and every term of it in the order of `TERMS`.
+
+    E comes from all rows of the batch; the decoder's means per row are taken over the first
+    `decoder_rows` of them, which is an unbiased and much cheaper estimate.
+    """
+    inputs = layout.inputs(batch.values, batch.observed)
+    env, env_term = _environment(formulation, weights, network, inputs, batch, normal)
+    few = batch.head(decoder_rows)
+    outputs, label = network.decoder.reconstruct(layout, parents, inputs[:decoder_rows], env)
+    losses = cell_losses(formulation, layout, network.decoder, outputs, few.values)
+    rec = reconstruction(losses, few.observed * few.present[:, None])
+    pred = prediction(formulation, layout, network.decoder, label, few)
+    h = acyclicity(formulation, layout, network.decoder, parents)
+    lasso = group_lasso(layout, network.decoder, parents)
+    total = (
+        weights.prediction * pred
+        + weights.environment * env_term
+        + weights.structure
+        * (
+            weights.reconstruction * rec
+            + weights.acyclicity * (h + weights.acyclicity_square * h**2)
+            + weights.sparsity * lasso
+        )
+    )
+    return total, jnp.stack([pred, rec, env_term, h, lasso, total])
+
+
+def _environment(
+    formulation: Formulation,
+    weights: Weights,
+    network: Network,
+    inputs: Float[Array, "rows columns"],
+    batch: Batch,
+    normal: Float[Array, " dim"],
+) -> tuple[Float[Array, " dim"], Float[Array, ""]]:
+    """The E that the decoder sees, and the term of the loss that keeps it small."""
+    if not formulation.uses_environment:
+        return jnp.zeros_like(normal), jnp.zeros(())
+    q = network.infer(inputs, batch.present, weights.prior_precision)
+    if not formulation.bayesian:
+        return q.mean, squared_environment(q)
+    rows = jnp.maximum(batch.present.sum(), 1.0)
+    return q.draw(normal), kl_divergence(q, weights.prior_scale) / rows

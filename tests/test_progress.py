@@ -1,0 +1,75 @@
+"""The progress bar is seen on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dapdag._progress import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Put a terminal in the place of standard error (in the test: pytest undoes it in fixtures)."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    return stream
+
+
+def run(verbose: int) -> None:
+    with progress(10, "training [site a]", verbose) as bar:
+        bar.update(4, loss=0.123456, h=np.float32(1e-9))
+
+
+def test_bar_shows_description_count_and_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = open_terminal(monkeypatch)
+    run(verbose=1)
+    for part in ("training [site a]", "4/10", "loss 0.1235", "h 1e-09"):
+        assert part in terminal.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_verbose_0_is_silent_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    run(verbose=0)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), None])
+def test_silent_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    run(verbose=2)
+    assert stream is None or stream.getvalue() == ""
+
+
+def test_exception_passes_and_the_cursor_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), progress(10, "training", verbose=1) as bar:
+        bar.update(1)
+        raise KeyboardInterrupt
+    hide, show = "\x1b[?25l", "\x1b[?25h"
+    assert terminal.getvalue().rindex(show) > terminal.getvalue().rindex(hide)
+
+
+def test_rich_is_imported_only_to_draw() -> None:
+    code = (
+        "import sys; from dapdag._progress import progress\n"
+        "with progress(3, 'training', verbose=1) as bar: bar.update(3, loss=1.0)\n"
+        "print('rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("False", "")
