@@ -1,5 +1,6 @@
 """Rows → one padded block per domain, shuffled and split for each lane."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,42 +79,50 @@ def encode(table: Table, values: NDArray, observed: NDArray, label: NDArray | No
 
 
 def make_blocks(
-    data: Encoded, domain: NDArray[np.integer], seeds: list[int], valid_share: float
+    tables: Sequence[Encoded],
+    domains: Sequence[NDArray[np.integer]],
+    seeds: Sequence[int],
+    valid_share: float,
 ) -> tuple[Blocks, int]:
-    """One lane per seed: rows of every domain shuffled and split by that seed.
+    """One lane per table and seed: rows of every domain shuffled and split by that seed.
 
     Returns the blocks and the number of rows of a batch. A domain too small to spare a validation
     row is validated on its training rows.
     """
-    rows_of = [np.flatnonzero(domain == d) for d in range(int(domain.max()) + 1)]
-    lanes = [_split(rows_of, np.random.default_rng(seed), valid_share) for seed in seeds]
-    n_domains = padded_size(len(rows_of), smallest=1)
-    longest = max(len(t) for train, _ in lanes for t in train)
-    longest_valid = max(len(v) for _, valid in lanes for v in valid)
-    n_rows = padded_size(longest, SMALLEST_BLOCK)
+    lanes = []
+    for data, domain in zip(tables, domains, strict=True):
+        rows_of = [np.flatnonzero(domain == d) for d in range(int(domain.max()) + 1)]
+        for seed in seeds:
+            lanes.append((data, *_split(rows_of, np.random.default_rng(seed), valid_share)))
+    n_domains = padded_size(max(len(train) for _, train, _ in lanes), smallest=1)
+    n_rows = padded_size(max(len(t) for _, train, _ in lanes for t in train), SMALLEST_BLOCK)
+    n_valid = padded_size(max(len(v) for _, _, valid in lanes for v in valid), SMALLEST_BLOCK)
     batch_rows = min(n_rows, MAX_BATCH_ROWS)
-    n_valid = padded_size(longest_valid, SMALLEST_BLOCK)
-    shape = (len(seeds), n_domains)
 
-    def gather(part: int, length: int, repeat: int) -> tuple[NDArray, NDArray, NDArray]:
-        values = np.zeros((*shape, length, data.values.shape[1]), dtype=np.float32)
-        observed = np.zeros((*shape, length, data.observed.shape[1]), dtype=np.float32)
-        counts = np.zeros(shape, dtype=np.int32)
-        for lane, split in enumerate(lanes):
-            for d, rows in enumerate(split[part]):
-                again = np.resize(rows, len(rows) + repeat)
-                values[lane, d, : len(again)] = data.values[again]
-                observed[lane, d, : len(again)] = data.observed[again]
-                counts[lane, d] = len(rows)
-        return values, observed, counts
-
-    train_values, train_observed, n_train = gather(0, n_rows + batch_rows, batch_rows)
-    valid_values, valid_observed, n_valid_rows = gather(1, n_valid, 0)
+    train = [
+        _gather(data, rows, n_domains, n_rows + batch_rows, batch_rows) for data, rows, _ in lanes
+    ]
+    valid = [_gather(data, rows, n_domains, n_valid, 0) for data, _, rows in lanes]
+    train_values, train_observed, n_train = map(np.stack, zip(*train, strict=True))
+    valid_values, valid_observed, n_valid_rows = map(np.stack, zip(*valid, strict=True))
     present = (np.arange(n_valid) < n_valid_rows[..., None]).astype(np.float32)
-    blocks = Blocks(
-        train_values, train_observed, n_train, valid_values, valid_observed, present
-    )  # type: ignore[arg-type]
+    blocks = Blocks(train_values, train_observed, n_train, valid_values, valid_observed, present)  # type: ignore[arg-type]
     return blocks, batch_rows
+
+
+def _gather(
+    data: Encoded, rows_of: list[NDArray], n_domains: int, length: int, repeat: int
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The given rows of each domain, going on with the first `repeat` rows again, then padding."""
+    values = np.zeros((n_domains, length, data.values.shape[1]), dtype=np.float32)
+    observed = np.zeros((n_domains, length, data.observed.shape[1]), dtype=np.float32)
+    counts = np.zeros(n_domains, dtype=np.int32)
+    for d, rows in enumerate(rows_of):
+        again = np.resize(rows, len(rows) + repeat)
+        values[d, : len(again)] = data.values[again]
+        observed[d, : len(again)] = data.observed[again]
+        counts[d] = len(rows)
+    return values, observed, counts
 
 
 def _split(

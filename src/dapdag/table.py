@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 FloatArray = NDArray[np.float32]
 N_KNOTS = 257
+TAIL = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Continuous:
         seen = np.sort(column[~np.isnan(column)])
         values, counts = np.unique(seen, return_counts=True)
         mid_rank = (np.cumsum(counts) - counts / 2) / len(seen)
+        inner = (mid_rank >= TAIL) & (mid_rank <= 1 - TAIL)
+        if inner.sum() >= 2:
+            values, mid_rank = values[inner], mid_rank[inner]
         if len(values) > N_KNOTS:
             # Evenly spaced in normal scores, so that the tails keep their detail.
             ends = ndtri(mid_rank[[0, -1]])

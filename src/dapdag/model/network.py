@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .decoder import Decoder, ParentMask
 from .encoder import Encoder, Posterior, Summary, posterior
 from .layout import Layout
+from .likelihoods import mean
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,13 @@ class Network(eqx.Module):
         return posterior(self.summarise(inputs, present, prior_precision), prior_precision)
 
 
+def unravel(sizes: Sizes, vector: Float[Array, " all_parameters"]) -> Network:
+    """The network that a vector of all parameters stands for."""
+    template = jax.eval_shape(lambda: Network.init(sizes, jax.random.key(0)))
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
+    return ravel_pytree(zeros)[1](vector)
+
+
 def mean_strength(
     network: Network,
     layout: Layout,
@@ -84,7 +93,6 @@ def mean_strength(
     Returns the strength of each edge i → j, and that of E on each variable. A block of columns
     counts as one variable: squares add up over its columns.
     """
-    from .likelihoods import mean
 
     def means(row: Array, env: Array) -> Array:
         outputs, _ = network.decoder.reconstruct(layout, parents, row[None], env)

@@ -3,7 +3,7 @@
 import functools
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -12,8 +12,9 @@ import numpy as np
 
 from ..graph import DAG, extract_dag
 from ..model import objective as obj
-from ..model.network import mean_strength
-from .step import Budget, Problem, State, StepConfig, initial_state, parameters, run_epochs, unravel
+from ..model.network import mean_strength, unravel
+from .checkpoint import Checkpoint
+from .step import Budget, Problem, State, StepConfig, initial_state, parameters, run_epochs
 
 HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
@@ -62,8 +63,7 @@ class TrainingResult:
     env_strength: np.ndarray
     history: list[np.ndarray]  # per lane [epochs, terms]
     broken: np.ndarray
-    interrupted: bool = False
-    epochs: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    interrupted: bool
 
 
 def train(
@@ -71,33 +71,146 @@ def train(
     problem: Problem,
     keys: jax.Array,
     plan: Plan,
+    checkpoint: Checkpoint | None = None,
     on_progress: Callable[[int, float], None] = lambda epoch, loss: None,
 ) -> TrainingResult:
-    """Train every lane of `problem` (all arrays have a leading lane axis)."""
-    state = jax.vmap(functools.partial(initial_state, config.sizes))(keys)
-    structure = None
-    pieces: list[np.ndarray] = []
-    epoch, interrupted = 0, False
+    """Train every lane of `problem` (all arrays have a leading lane axis).
+
+    Ctrl-C ends training early with the best weights so far. A lane whose loss is no longer finite
+    stops there, with its last good weights and a warning.
+    """
+    run = _Run.begin(config, problem, keys, plan, checkpoint)
+    interrupted = False
     try:
-        while epoch < plan.max_epochs and bool(np.any(np.asarray(state.active))):
-            if epoch == plan.settle:
-                problem, state, structure = _settle(config, problem, state, plan)
-            budget = _budget(plan, epoch)
-            state, terms = _advance(config, problem, state, budget)
-            pieces.append(np.asarray(terms)[:, : int(budget.n_epochs)])
-            epoch += int(budget.n_epochs)
-            on_progress(epoch, float(np.nanmean(pieces[-1][:, -1, -1])))
+        while run.epoch < plan.max_epochs and run.any_active():
+            if run.epoch == plan.settle and run.structure is None:
+                run.settle()
+            run.advance()
+            on_progress(run.epoch, float(np.nanmean(run.history[:, -1, -1])))
+            if checkpoint is not None:
+                checkpoint.save_if_due(run.epoch, run.saved)
     except KeyboardInterrupt:
+        if run.epoch == 0:
+            raise
         interrupted = True
+        if checkpoint is not None:
+            checkpoint.save(run.epoch, run.saved())
         warnings.warn(
-            f"training was interrupted after {epoch} of {plan.max_epochs} epochs; "
+            f"training was interrupted after {run.epoch} of {plan.max_epochs} epochs; "
             "the best weights so far are kept",
             stacklevel=2,
         )
-    if structure is None:
-        masks = plan.settle is not None
-        problem, state, structure = _settle(config, problem, state, plan, apply_mask=masks)
-    return _finish(config, problem, state, structure, np.concatenate(pieces, 1), interrupted)
+    if checkpoint is not None and not interrupted:
+        checkpoint.remove()
+    return run.result(interrupted)
+
+
+@dataclass
+class _Run:
+    """A training under way."""
+
+    config: StepConfig
+    problem: Problem
+    state: State
+    plan: Plan
+    history: np.ndarray  # [lanes, epochs, terms]
+    structure: Structure | None = None
+    epoch: int = 0
+
+    @staticmethod
+    def begin(
+        config: StepConfig,
+        problem: Problem,
+        keys: jax.Array,
+        plan: Plan,
+        checkpoint: Checkpoint | None,
+    ) -> "_Run":
+        state = jax.vmap(functools.partial(initial_state, config.sizes))(keys)
+        run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(HISTORY))))
+        found = None if checkpoint is None else checkpoint.load(run.saved())
+        if found is not None:
+            run._continue(*found)
+        return run
+
+    def any_active(self) -> bool:
+        return bool(np.any(np.asarray(self.state.active)))
+
+    def advance(self) -> None:
+        budget = _budget(self.plan, self.epoch)
+        broken = np.asarray(self.state.broken)
+        self.state, terms = _advance(self.config, self.problem, self.state, budget)
+        done = int(budget.n_epochs)
+        self.history = np.concatenate([self.history, np.asarray(terms)[:, :done]], axis=1)
+        self.epoch += done
+        for lane in np.flatnonzero(np.asarray(self.state.broken) & ~broken):
+            warnings.warn(
+                f"the loss of member {lane} was not finite in the epochs up to {self.epoch}; it "
+                "stops with its last good weights (a lower learning_rate may help)",
+                stacklevel=3,
+            )
+
+    def settle(self, mask: bool = True) -> None:
+        """Read one DAG per group off the current weights and mask the filters by it."""
+        vectors = jax.vmap(parameters)(self.state)
+        adjacency, strength, _ = map(np.asarray, measure(self.config, self.problem, vectors))
+        self.structure = _read_graphs(adjacency, strength, self.plan)
+        if not mask:
+            return
+        masks = np.stack([dag.mask for dag in self.structure.dags]).astype(np.float32)
+        self.problem = eqx.tree_at(lambda p: p.parents, self.problem, jnp.asarray(masks))
+        self.state = eqx.tree_at(
+            lambda s: (s.best, s.best_loss),
+            self.state,
+            (vectors, jnp.full_like(self.state.best_loss, jnp.inf)),
+        )
+
+    def saved(self) -> tuple:
+        """What a checkpoint holds; arrays of fixed shape except for the history."""
+        shape = self.problem.parents.shape
+        found = self.structure
+        empty = np.zeros(shape, dtype=np.float32)
+        return (
+            self.state,
+            np.asarray(self.history),
+            np.asarray(found is not None),
+            empty if found is None else found.adjacency,
+            empty if found is None else found.strength,
+        )
+
+    def _continue(self, epoch: int, saved: tuple) -> None:
+        self.state, history, settled, adjacency, strength = saved
+        self.epoch, self.history = epoch, np.asarray(history)
+        if settled:
+            self.structure = _read_graphs(np.asarray(adjacency), np.asarray(strength), self.plan)
+            if self.plan.settle is not None:
+                masks = np.stack([dag.mask for dag in self.structure.dags]).astype(np.float32)
+                self.problem = eqx.tree_at(lambda p: p.parents, self.problem, jnp.asarray(masks))
+
+    def result(self, interrupted: bool) -> TrainingResult:
+        if self.structure is None:
+            self.settle(mask=self.plan.settle is not None)
+        assert self.structure is not None
+        vectors = self.state.best
+        never_judged = ~np.isfinite(np.asarray(self.state.best_loss))
+        vectors = jnp.where(never_judged[:, None], jax.vmap(parameters)(self.state), vectors)
+        _, strength, on_env = map(np.asarray, measure(self.config, self.problem, vectors))
+        return TrainingResult(
+            vectors=np.asarray(vectors),
+            parents=np.asarray(self.problem.parents),
+            structure=self.structure,
+            strength=strength,
+            env_strength=on_env,
+            history=list(self.history),
+            broken=np.asarray(self.state.broken),
+            interrupted=interrupted,
+        )
+
+
+def _read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Structure:
+    """One DAG per group of lanes, from the mean strength over the group."""
+    groups = np.asarray(plan.groups)
+    dags = {g: extract_dag(strength[groups == g].mean(0), plan.threshold) for g in set(plan.groups)}
+    return Structure(adjacency, strength, [dags[g] for g in plan.groups])
 
 
 def _budget(plan: Plan, epoch: int) -> Budget:
@@ -126,25 +239,6 @@ def _advance(
     return jax.vmap(one_lane)(problem, state)
 
 
-def _settle(
-    config: StepConfig, problem: Problem, state: State, plan: Plan, apply_mask: bool = True
-) -> tuple[Problem, State, Structure]:
-    """Read one DAG per group off the current weights and mask the filters by it."""
-    adjacency, strength, _ = map(np.asarray, measure(config, problem, jax.vmap(parameters)(state)))
-    groups = np.asarray(plan.groups)
-    dags = {g: extract_dag(strength[groups == g].mean(0), plan.threshold) for g in set(groups)}
-    structure = Structure(adjacency, strength, [dags[g] for g in plan.groups])
-    if apply_mask:
-        masks = jnp.asarray(np.stack([d.mask for d in structure.dags]), dtype=float)
-        problem = eqx.tree_at(lambda p: p.parents, problem, masks)
-        state = eqx.tree_at(
-            lambda s: (s.best, s.best_loss),
-            state,
-            (jax.vmap(parameters)(state), jnp.full_like(state.best_loss, jnp.inf)),
-        )
-    return problem, state, structure
-
-
 @eqx.filter_jit
 def measure(
     config: StepConfig, problem: Problem, vectors: jax.Array
@@ -171,31 +265,11 @@ def measure(
         order = jnp.argsort(~real, stable=True)
         count = jnp.maximum(real.sum(), 1)
         index = order[jnp.arange(order.shape[0]) % count]
-        flat = (inputs.reshape(-1, inputs.shape[-1])[index], envs.reshape(-1, envs.shape[-1])[index])
+        flat = (
+            inputs.reshape(-1, inputs.shape[-1])[index],
+            envs.reshape(-1, envs.shape[-1])[index],
+        )
         strength, on_env = mean_strength(network, layout, problem.parents, *flat)
         return network.decoder.adjacency(layout), strength, on_env
 
     return jax.vmap(one_lane)(problem, vectors)
-
-
-def _finish(
-    config: StepConfig,
-    problem: Problem,
-    state: State,
-    structure: Structure,
-    history: np.ndarray,
-    interrupted: bool,
-) -> TrainingResult:
-    kept = np.isfinite(np.asarray(state.best_loss))
-    vectors = jnp.where(kept[:, None], state.best, jax.vmap(parameters)(state))
-    _, strength, on_env = map(np.asarray, measure(config, problem, vectors))
-    return TrainingResult(
-        vectors=np.asarray(vectors),
-        parents=np.asarray(problem.parents),
-        structure=structure,
-        strength=strength,
-        env_strength=on_env,
-        history=list(history),
-        broken=np.asarray(state.broken),
-        interrupted=interrupted,
-    )

@@ -5,6 +5,7 @@ larger than the domain, take a window of its shuffled rows, move the encoder, th
 After the steps of an epoch: the label's loss on the validation rows of all sources.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..model import Layout, Network, Sizes
 from ..model import objective as obj
+from ..model.network import unravel
 from .blocks import Blocks
 from .schedule import Schedule
 
@@ -100,13 +102,6 @@ def initial_state(sizes: Sizes, key: PRNGKeyArray) -> State:
     )
 
 
-def unravel(sizes: Sizes, vector: Float[Array, " all_parameters"]) -> Network:
-    """The network that a vector of all parameters stands for."""
-    template = jax.eval_shape(lambda: Network.init(sizes, jax.random.key(0)))
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
-    return ravel_pytree(zeros)[1](vector)
-
-
 def parameters(state: State) -> Float[Array, " all_parameters"]:
     return jnp.concatenate([state.encoder.vector, state.decoder.vector])
 
@@ -154,6 +149,7 @@ def _one_step(
     normal = jax.scipy.special.ndtri(uniform[3:])
     rate = problem.schedule.learning_rate(progress)
     factor = problem.schedule.dag_factor(progress)
+    decay = problem.schedule.decay
     weights = eqx.tree_at(
         lambda w: w.acyclicity, problem.weights, problem.weights.acyclicity * factor
     )
@@ -174,12 +170,12 @@ def _one_step(
     before = (state.encoder.vector, state.decoder.vector)
     if config.alternating:
         g_encoder, _ = jax.grad(loss, argnums=0, has_aux=True)(*before)
-        encoder = _move(state.encoder, g_encoder, rate)
+        encoder = _move(state.encoder, g_encoder, rate, decay)
         g_decoder, terms = jax.grad(loss, argnums=1, has_aux=True)(encoder.vector, before[1])
     else:
         (g_encoder, g_decoder), terms = jax.grad(loss, argnums=(0, 1), has_aux=True)(*before)
-        encoder = _move(state.encoder, g_encoder, rate)
-    decoder = _move(state.decoder, g_decoder, rate)
+        encoder = _move(state.encoder, g_encoder, rate, decay)
+    decoder = _move(state.decoder, g_decoder, rate, decay)
 
     finite = jnp.isfinite(terms[-1] + jnp.sum(encoder.vector) + jnp.sum(decoder.vector))
     accept = state.active & finite
@@ -199,9 +195,9 @@ def _one_step(
     )
 
 
-def _move(half: Half, gradient: Array, rate: Array) -> Half:
+def _move(half: Half, gradient: Array, rate: Array, decay: Array) -> Half:
     direction, optimiser_state = optimiser().update(gradient, half.optimiser)
-    return Half(half.vector - rate * direction, optimiser_state)
+    return Half(half.vector - rate * (direction + decay * half.vector), optimiser_state)
 
 
 def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]) -> obj.Batch:
@@ -225,24 +221,47 @@ def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]
 
 def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Float[Array, ""]:
     """Mean over all validation rows of the label's loss, each domain with its own E."""
+
+    def loss(network: Network, outputs: Array, batch: obj.Batch) -> Array:
+        return obj.prediction(config.formulation, problem.layout, network.decoder, outputs, batch)
+
+    losses, counts = _on_validation_rows(config, problem, vector, loss)
+    return (losses * counts).sum() / jnp.maximum(counts.sum(), 1.0)
+
+
+def validation_residuals(
+    config: StepConfig, problem: Problem, vector: Array
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Sum of squared residuals of the label's first column on validation rows, and their count."""
+
+    def squares(network: Network, outputs: Array, batch: obj.Batch) -> Array:
+        seen = batch.observed[:, -1] * batch.present
+        label = batch.values[:, -outputs.shape[1]]
+        return (seen * (label - outputs[:, 0]) ** 2).sum()
+
+    sums, counts = _on_validation_rows(config, problem, vector, squares)
+    return sums.sum(), counts.sum()
+
+
+def _on_validation_rows(
+    config: StepConfig,
+    problem: Problem,
+    vector: Array,
+    measure: Callable[[Network, Array, obj.Batch], Array],
+) -> tuple[Float[Array, " domains"], Float[Array, " domains"]]:
+    """A measure of the label's outputs in each domain, and the number of labelled rows there."""
     network = unravel(config.sizes, vector)
-    blocks = problem.blocks
-    layout, parents = problem.layout, problem.parents
+    layout, blocks = problem.layout, problem.blocks
 
     def one_domain(values: Array, observed: Array, present: Array) -> tuple[Array, Array]:
         inputs = layout.inputs(values, observed)
         env = network.infer(inputs, present, problem.weights.prior_precision).mean
         env = env * config.formulation.uses_environment
-        outputs = network.decoder.predict(layout, parents, inputs, env[None])[0]
-        batch = obj.Batch(values, observed, present)
-        loss = obj.prediction(config.formulation, layout, network.decoder, outputs, batch)
+        outputs = network.decoder.predict(layout, problem.parents, inputs, env[None])[0]
         count = (present * observed[:, -1]).sum()
-        return loss * count, count
+        return measure(network, outputs, obj.Batch(values, observed, present)), count
 
-    sums, counts = jax.vmap(one_domain)(
-        blocks.valid_values, blocks.valid_observed, blocks.valid_present
-    )
-    return sums.sum() / jnp.maximum(counts.sum(), 1.0)
+    return jax.vmap(one_domain)(blocks.valid_values, blocks.valid_observed, blocks.valid_present)
 
 
 def _judge(state: State, loss: Array, budget: Budget) -> State:

@@ -1,0 +1,277 @@
+"""From validated tables to trained models: table → domains → training → model.
+
+Several tables of one shape train as lanes of one program, and so do the members of an ensemble.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ._cache import compilation_cache
+from ._progress import progress
+from .domains import Encoded, encode, layout_of, make_blocks, sizes_of, steps_per_epoch
+from .graph import DAG
+from .inference import Model, infer_environment, noise_scale
+from .model import Sizes
+from .model import objective as obj
+from .model.network import unravel
+from .settings import Settings
+from .table import Discrete, Standardised, Table, Variable, learn_feature
+from .training import Plan, Schedule, StepConfig, TrainingResult, train
+from .training.checkpoint import Checkpoint
+from .training.loop import HISTORY
+from .training.step import Problem, validation_residuals
+
+RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
+SMALLEST_BATCH = 0.25
+DECODER_ROWS = 128
+FEWEST_STEPS = 8
+FEW_RESIDUALS = 30
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A validated table: rows of sources (labelled) and perhaps of targets (not)."""
+
+    X: pd.DataFrame
+    y: NDArray  # NaN or None where there is no label
+    domain: NDArray[np.intp]  # code of each row's domain, sources first
+    domain_labels: tuple[Hashable, ...]
+    n_sources: int
+    label_name: Hashable
+    classes: NDArray | None  # None for a regression
+
+    @property
+    def is_source(self) -> NDArray[np.bool_]:
+        return self.domain < self.n_sources
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained model and the record of its training."""
+
+    model: Model
+    adjacency: NDArray[np.float64]  # filter norms when the graph was read off, [V, V] unpadded
+    dag: DAG
+    strength: NDArray[np.float64]
+    env_strength: NDArray[np.float64]
+    history: pd.DataFrame
+    n_epochs: int
+    interrupted: bool
+
+
+def learn_table(sample: Sample) -> Table:
+    """Types, scales and ranges of the columns, from the sources' rows alone."""
+    X = sample.X.iloc[np.flatnonzero(sample.is_source)]
+    y = sample.y[sample.is_source]
+    label: Variable
+    if sample.classes is None:
+        label = Standardised.learn(sample.label_name, y.astype(float))
+    else:
+        counts = pd.Series(y).value_counts()
+        shares = tuple(float(counts.get(c, 0.0)) for c in sample.classes)
+        label = Discrete(sample.label_name, tuple(sample.classes), shares)
+    return Table(tuple(learn_feature(name, X.iloc[:, j]) for j, name in enumerate(X)), label)
+
+
+def encode_sample(table: Table, sample: Sample) -> Encoded:
+    if sample.classes is None:
+        label = table.label.encode(sample.y.astype(float))
+    else:
+        known = pd.notna(sample.y)
+        label = np.where(known[:, None], table.label.encode(pd.Series(sample.y)), np.nan)
+    return encode(table, *table.encode(sample.X), label)
+
+
+def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
+    """Train one model per sample; all samples must have the same padded shape."""
+    tables = [learn_table(s) for s in samples]
+    seeds = [
+        int(np.random.SeedSequence([settings.random_state, m]).generate_state(1)[0])
+        for m in range(settings.n_members)
+    ]
+    with compilation_cache():
+        problem, config, n_train = _assemble(samples, tables, settings, seeds)
+        plan = _plan(settings, config, n_train, len(samples))
+        keys = jnp.stack([jax.random.key(s) for _ in samples for s in seeds])
+        checkpoint = Checkpoint.open(settings.checkpoint, config, plan, problem)
+        with progress(plan.max_epochs, "training", settings.verbose) as bar:
+            result = train(
+                config,
+                problem,
+                keys,
+                plan,
+                checkpoint,
+                lambda epoch, loss: bar.update(epoch, validation=loss),
+            )
+        problem = eqx.tree_at(lambda p: p.parents, problem, jnp.asarray(result.parents))
+        residuals = _validation_residuals(config, problem, jnp.asarray(result.vectors))
+        members = [
+            slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
+        ]
+        return [
+            _fit(s, t, settings, config, result, residuals, lanes)
+            for s, t, lanes in zip(samples, tables, members, strict=True)
+        ]
+
+
+def _assemble(
+    samples: Sequence[Sample], tables: list[Table], settings: Settings, seeds: list[int]
+) -> tuple[Problem, StepConfig, NDArray]:
+    """All lanes' data and weights as one problem."""
+    encoded = [encode_sample(t, s) for t, s in zip(tables, samples, strict=True)]
+    blocks, batch_rows = make_blocks(
+        encoded, [s.domain for s in samples], seeds, settings.validation_fraction
+    )
+    columns, variables, label_columns = sizes_of(tables[0])
+    # With one domain there is nothing from which the effect of E could be learned.
+    several = all(len(s.domain_labels) > 1 for s in samples)
+    formulation = obj.Formulation(
+        bayesian=settings.bayesian,
+        acyclicity=settings.acyclicity or ("trace_power" if settings.exact_graph else "trace_exp"),
+        on_paths=settings.exact_graph,
+        uses_environment=settings.uses_environment and several,
+    )
+    config = StepConfig(
+        Sizes(
+            columns,
+            variables,
+            label_columns,
+            settings.hidden,
+            settings.env_dim,
+            settings.n_shared,
+            has_predictor=settings.exact_graph,
+        ),
+        formulation,
+        batch_rows,
+        min(DECODER_ROWS, batch_rows),
+        settings.alternating,
+    )
+    n_lanes = len(samples) * len(seeds)
+
+    def lanes(value: float) -> jax.Array:
+        return jnp.full((n_lanes,), value, dtype=jnp.float32)
+
+    layouts = [layout_of(t) for t in tables for _ in seeds]
+    problem = Problem(
+        blocks=jax.tree.map(jnp.asarray, blocks),
+        layout=jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *layouts),
+        parents=jnp.ones((n_lanes, variables, variables)),
+        weights=obj.Weights(
+            prediction=lanes(settings.prediction_weight),
+            reconstruction=lanes(settings.reconstruction_weight),
+            environment=lanes(settings.env_weight),
+            structure=lanes(settings.structure_weight),
+            acyclicity=lanes(settings.acyclicity_weight),
+            acyclicity_square=lanes(settings.acyclicity_square),
+            sparsity=lanes(settings.sparsity_weight),
+            prior_precision=lanes(settings.prior_precision),
+            prior_scale=lanes(settings.prior_scale),
+        ),
+        schedule=Schedule(
+            rate=lanes(settings.learning_rate),
+            final_rate=lanes(FINAL_RATE),
+            ramp=lanes(RAMP),
+            settle=lanes(SETTLE if settings.exact_graph else 1.0),
+            growth=lanes(GROWTH),
+            decay=lanes(settings.weight_decay),
+        ),
+        smallest_batch=lanes(SMALLEST_BATCH),
+    )
+    return problem, config, np.asarray(blocks.n_rows[0])
+
+
+def _plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: int) -> Plan:
+    if settings.steps == "size":
+        steps = max(FEWEST_STEPS, steps_per_epoch(n_train, config.batch_rows, SMALLEST_BATCH))
+    elif settings.steps == "domains":
+        steps = int((n_train > 0).sum())
+    else:
+        steps = int(settings.steps)
+    epochs = settings.max_epochs
+    return Plan(
+        max_epochs=epochs,
+        steps=steps,
+        patience=settings.patience,
+        first_stop=int(RAMP * epochs),
+        settle=int(SETTLE * epochs) if settings.exact_graph else None,
+        threshold=settings.edge_threshold,
+        groups=tuple(i for i in range(n_samples) for _ in range(settings.n_members)),
+    )
+
+
+@eqx.filter_jit
+def _validation_residuals(
+    config: StepConfig, problem: Problem, vectors: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    return jax.vmap(lambda p, v: validation_residuals(config, p, v))(problem, vectors)
+
+
+def _fit(
+    sample: Sample,
+    table: Table,
+    settings: Settings,
+    config: StepConfig,
+    result: TrainingResult,
+    residuals: tuple[jax.Array, jax.Array],
+    lanes: slice,
+) -> Fit:
+    first = lanes.start
+    learned = np.array([noise_scale(unravel(config.sizes, v)) for v in result.vectors[lanes]])
+    squares, counts = (np.asarray(r)[lanes].sum() for r in residuals)
+    # The learned scale fits the training rows; held-out rows say what a new row will see.
+    scale = np.sqrt(squares / counts) if counts >= FEW_RESIDUALS else learned
+    rng = np.random.default_rng(settings.random_state)
+    half = rng.normal(size=((settings.n_draws + 1) // 2, settings.env_dim))
+    model = Model(
+        table=table,
+        sizes=config.sizes,
+        formulation=config.formulation,
+        vectors=result.vectors[lanes],
+        parents=result.parents[first],
+        prior_precision=settings.prior_precision,
+        source_mean=np.zeros(0),
+        source_variance=np.zeros(0),
+        label_scale=np.broadcast_to(scale, learned.shape).astype(float),
+        normal=np.concatenate([half, -half])[: settings.n_draws],
+    )
+    model = _with_sources(model, sample)
+    keep = np.append(np.arange(len(table.features)), len(result.parents[first]) - 1)
+    cut = np.ix_(keep, keep)
+    structure = result.structure
+    history = np.nanmean(np.stack(result.history[lanes]), axis=0)
+    return Fit(
+        model=model,
+        adjacency=structure.adjacency[lanes].mean(0)[cut],
+        dag=_unpadded(structure.dags[first], keep),
+        strength=result.strength[lanes].mean(0)[cut],
+        env_strength=result.env_strength[lanes].mean(0)[keep],
+        history=pd.DataFrame(history, columns=list(HISTORY)).rename_axis("epoch"),
+        n_epochs=len(history),
+        interrupted=result.interrupted,
+    )
+
+
+def _unpadded(dag: DAG, keep: NDArray) -> DAG:
+    position = {int(v): k for k, v in enumerate(keep)}
+    removed = tuple((position[i], position[j]) for i, j in dag.removed)
+    return DAG(dag.mask[np.ix_(keep, keep)], removed, dag.threshold)
+
+
+def _with_sources(model: Model, sample: Sample) -> Model:
+    """The model with the posterior of E of every source, by which others are judged."""
+    posteriors = [
+        infer_environment(model, sample.X.iloc[np.flatnonzero(sample.domain == d)])
+        for d in range(sample.n_sources)
+    ]
+    return replace(
+        model,
+        source_mean=np.stack([q.mean for q in posteriors], axis=1),
+        source_variance=np.stack([q.variance for q in posteriors], axis=1),
+    )

@@ -1,0 +1,220 @@
+"""From rows of a new domain to its E, and from E to the label's predictive distribution.
+
+Rows stream through in chunks of one compiled size: one pass adds up the encoder's summary, a
+second one predicts. Memory does not grow with the domain.
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .domains import Encoded, encode, layout_of
+from .model import Layout, Network, Posterior, Sizes, Summary
+from .model import objective as obj
+from .model.encoder import posterior
+from .model.likelihoods import MIN_LOG_SCALE, mean
+from .model.network import unravel
+from .table import Table, padded_size
+
+CHUNK_ROWS = 8192
+SMALLEST_CHUNK = 64
+# A posterior this narrow, as a share of the spread of the sources' E, is integrated exactly
+# enough by its few cubature points; a wider one needs Monte Carlo.
+NARROW = 0.05
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model: all that prediction needs. Arrays of weights have a leading member axis."""
+
+    table: Table
+    sizes: Sizes
+    formulation: obj.Formulation
+    vectors: NDArray[np.float32]  # [members, parameters]
+    parents: NDArray[np.float32]  # [variables, variables], 1 where an edge may act
+    prior_precision: float
+    source_mean: NDArray[np.float64]  # [members, sources, dim]
+    source_variance: NDArray[np.float64]
+    label_scale: NDArray[np.float64]  # [members], noise of the standardised label
+    normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        return jax.tree.map(jnp.asarray, layout_of(self.table))
+
+    @property
+    def n_members(self) -> int:
+        return len(self.vectors)
+
+
+@dataclass(frozen=True)
+class EnvPosterior:
+    """Posterior of one domain's E under each member: [members, dim]."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LabelDistribution:
+    """Mean of the label's columns per row and, for numbers, the variance (standardised units)."""
+
+    mean: NDArray[np.float64]  # [rows, label columns]
+    variance: NDArray[np.float64] | None
+
+
+def chunks(table: Table, X: pd.DataFrame) -> Iterator[tuple[slice, Encoded, NDArray[np.float32]]]:
+    """Encoded pieces of a table, each padded to one of few sizes, with its rows marked present."""
+    for start in range(0, len(X), CHUNK_ROWS):
+        rows = slice(start, min(start + CHUNK_ROWS, len(X)))
+        data = encode(table, *table.encode(X.iloc[rows]), None)
+        n = len(data.values)
+        size = padded_size(n, SMALLEST_CHUNK)
+        pad = ((0, size - n), (0, 0))
+        present = (np.arange(size) < n).astype(np.float32)
+        yield rows, Encoded(np.pad(data.values, pad), np.pad(data.observed, pad)), present
+
+
+def summarise(model: Model, X: pd.DataFrame) -> Summary:
+    """The encoder's summary of all rows of one domain, per member: [members, dim]."""
+    zero = np.zeros((model.n_members, model.sizes.env_dim))
+    total = Summary(zero, zero)  # type: ignore[arg-type]
+    for _, data, present in chunks(model.table, X):
+        part = _summarise(
+            model.sizes,
+            model.layout,
+            model.vectors,
+            model.prior_precision,
+            data.values,
+            data.observed,
+            present,
+        )
+        # Sums over chunks are kept in double precision: a million rows must not lose the last.
+        total = total + jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), part)
+    return total
+
+
+def environment_of(model: Model, summary: Summary) -> EnvPosterior:
+    """Posterior of E from a summary; a model without environments has E = 0 for certain."""
+    if not model.formulation.uses_environment:
+        zero = np.zeros((model.n_members, model.sizes.env_dim))
+        return EnvPosterior(zero, zero)
+    q = posterior(summary, model.prior_precision)
+    return EnvPosterior(np.asarray(q.mean), np.asarray(q.variance))
+
+
+def infer_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
+    """Posterior of E of the domain that `X` holds."""
+    if not model.formulation.uses_environment:
+        zero = np.zeros((model.n_members, model.sizes.env_dim))
+        return EnvPosterior(zero, zero)
+    return environment_of(model, summarise(model, X))
+
+
+def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
+    """Points of E to average over: [members, draws, dim].
+
+    The paper's Monte Carlo draws; μ alone for the point formulation. A narrow posterior takes
+    2·dim cubature points instead, whose mean and variance are exact.
+    """
+    deviation = np.sqrt(q.variance)
+    if not model.formulation.bayesian or not deviation.any():
+        return q.mean[:, None].astype(np.float32)
+    dim = q.mean.shape[1]
+    spread = model.source_mean.std(1)
+    if np.all(deviation <= NARROW * spread):
+        normal = np.sqrt(dim) * np.concatenate([np.eye(dim), -np.eye(dim)])
+    else:
+        normal = model.normal
+    return (q.mean[:, None] + deviation[:, None] * normal).astype(np.float32)
+
+
+def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistribution:
+    """The label's distribution for rows of a domain whose E is known up to `q`."""
+    envs = draws_of(model, q)
+    width = model.table.label.width
+    means = np.empty((len(X), width))
+    spread = np.empty((len(X), width))
+    for rows, data, _ in chunks(model.table, X):
+        first, second = _predict(
+            model.sizes,
+            model.layout,
+            model.vectors,
+            model.parents,
+            envs,
+            data.values,
+            data.observed,
+        )
+        n = rows.stop - rows.start
+        means[rows] = np.asarray(first)[:n, :width]
+        spread[rows] = np.asarray(second)[:n, :width]
+    if model.table.label.kind != "continuous":
+        return LabelDistribution(means, None)
+    return LabelDistribution(means, spread + np.mean(model.label_scale**2))
+
+
+def reconstruct(model: Model, data: Encoded, env: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Expected value of every column from its parents and E, averaged over members."""
+    n = len(data.values)
+    size = padded_size(n, SMALLEST_CHUNK)
+    pad = ((0, size - n), (0, 0))
+    out = _reconstruct(
+        model.sizes,
+        model.layout,
+        model.vectors,
+        model.parents,
+        np.asarray(env, dtype=np.float32),
+        np.pad(data.values, pad),
+        np.pad(data.observed, pad),
+    )
+    return np.asarray(out, dtype=np.float64)[:n]
+
+
+def noise_scale(network: Network) -> jax.Array:
+    """Learned noise of the standardised label."""
+    return jnp.exp(jnp.maximum(network.decoder.label_scale(), MIN_LOG_SCALE))
+
+
+@eqx.filter_jit
+def _summarise(sizes, layout, vectors, prior_precision, values, observed, present) -> Summary:
+    inputs = layout.inputs(values, observed)
+
+    def member(vector: jax.Array) -> Summary:
+        return unravel(sizes, vector).summarise(inputs, present, prior_precision)
+
+    return jax.vmap(member)(jnp.asarray(vectors))
+
+
+@eqx.filter_jit
+def _predict(sizes, layout, vectors, parents, envs, values, observed):
+    """Mean over members and draws of the label's mean, and the variance of those means."""
+    inputs = layout.inputs(values, observed)
+    only_label = obj.label_layout(layout, sizes.label_columns)
+
+    def member(vector: jax.Array, envs: jax.Array) -> jax.Array:
+        outputs = unravel(sizes, vector).decoder.predict(layout, parents, inputs, envs)
+        return jax.vmap(lambda o: mean(only_label, o))(outputs)  # [draws, rows, label columns]
+
+    means = jax.vmap(member)(jnp.asarray(vectors), envs)
+    return means.mean((0, 1)), means.var((0, 1))
+
+
+@eqx.filter_jit
+def _reconstruct(sizes, layout, vectors, parents, env, values, observed):
+    inputs = layout.inputs(values, observed)
+
+    def member(vector: jax.Array, env: jax.Array) -> jax.Array:
+        outputs, _ = unravel(sizes, vector).decoder.reconstruct(layout, parents, inputs, env)
+        return mean(layout, outputs)
+
+    return jax.vmap(member)(jnp.asarray(vectors), env).mean(0)
+
+
+__all__ = ["EnvPosterior", "LabelDistribution", "Model", "Posterior", "predict_label", "summarise"]

@@ -1,0 +1,97 @@
+"""Training that can go on where it stopped.
+
+A checkpoint is one safetensors file: the arrays of the training state, and in its header the epoch
+and a fingerprint of data and settings. It is written now and then, and removed when training ends.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from .._files import atomic_write_bytes
+
+FORMAT = "dapdag-checkpoint-1"
+SECONDS_BETWEEN = 10.0
+
+
+@dataclass
+class Checkpoint:
+    """Where to save, and what must agree before a saved state may be used."""
+
+    path: Path
+    fingerprint: str
+    saved_at: float = field(default_factory=time.monotonic)
+
+    @staticmethod
+    def open(path: str | None, *determined_by: Any) -> "Checkpoint | None":
+        """A checkpoint for a training that is determined by the given objects; None for no path."""
+        return None if path is None else Checkpoint(Path(path), _fingerprint(determined_by))
+
+    def save_if_due(self, epoch: int, tree: Callable[[], Any]) -> None:
+        if time.monotonic() - self.saved_at >= SECONDS_BETWEEN:
+            self.save(epoch, tree())
+
+    def save(self, epoch: int, tree: Any) -> None:
+        leaves = [np.ascontiguousarray(_plain(leaf)) for leaf in jax.tree.leaves(tree)]
+        header = {"format": FORMAT, "fingerprint": self.fingerprint, "epoch": json.dumps(epoch)}
+        tensors = {f"{k:04d}": leaf for k, leaf in enumerate(leaves)}
+        atomic_write_bytes(self.path, save(tensors, metadata=header))
+        self.saved_at = time.monotonic()
+
+    def load(self, like: Any) -> tuple[int, Any] | None:
+        """The saved epoch and state, shaped `like` a fresh one; None if nothing was saved."""
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, framework="numpy") as file:
+                header = file.metadata() or {}
+                leaves = [file.get_tensor(name) for name in sorted(file.keys())]
+        except (SafetensorError, OSError) as error:
+            raise ValueError(
+                f"checkpoint {self.path} cannot be read ({error}): delete it to start afresh"
+            ) from error
+        if header.get("format") != FORMAT:
+            raise ValueError(f"{self.path} is not a dapdag checkpoint: choose another path")
+        if header["fingerprint"] != self.fingerprint:
+            raise ValueError(
+                f"checkpoint {self.path} belongs to other data or settings: delete it to start "
+                "afresh, or choose another path"
+            )
+        structure = jax.tree.structure(like)
+        return json.loads(header["epoch"]), jax.tree.map(
+            _restored, like, jax.tree.unflatten(structure, leaves)
+        )
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _plain(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    return np.asarray(leaf)
+
+
+def _restored(like: Any, saved: np.ndarray) -> jax.Array:
+    if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(saved)
+    return jax.numpy.asarray(saved)
+
+
+def _fingerprint(objects: tuple[Any, ...]) -> str:
+    digest = hashlib.sha256()
+    for leaf in jax.tree.leaves(objects):
+        if isinstance(leaf, jax.Array | np.ndarray):
+            digest.update(np.ascontiguousarray(_plain(leaf)).tobytes())
+        else:
+            digest.update(repr(leaf).encode())
+    return digest.hexdigest()

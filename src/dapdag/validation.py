@@ -1,0 +1,202 @@
+"""What users pass in → what the rest may rely on, or an error that says what to do."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_array,
+    column_or_1d,
+    validate_data,
+)
+
+from .fitting import Sample
+
+NEW_DOMAIN = "new"
+
+
+def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+    """`X` as a DataFrame of numeric or discrete columns, checked against the fitted one."""
+    if isinstance(X, pd.DataFrame):
+        frame = X
+        repeated = frame.columns[frame.columns.duplicated()]
+        if len(repeated):
+            raise ValueError(
+                f"column {repeated[0]!r} appears {int((frame.columns == repeated[0]).sum())} times: "
+                "give every column a name of its own"
+            )
+        _check_feature_names(estimator, frame, reset=reset)
+        _check_n_features(estimator, frame, reset=reset)
+        if frame.shape[1] == 0:
+            raise ValueError(
+                f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required."
+            )
+        if len(frame) == 0:
+            raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}): X has no rows")
+    else:
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, skip_check_array=False
+        )
+        frame = pd.DataFrame(array, columns=_default_names(estimator.n_features_in_))
+    frame = frame.apply(_usable, axis=0) if any(map(_is_object, frame.dtypes)) else frame
+    for name in frame:
+        _check_column(name, frame[name])
+    return frame
+
+
+def _is_object(dtype: Any) -> bool:
+    return dtype == object
+
+
+def _usable(column: pd.Series) -> pd.Series:
+    """An object column as numbers where all its values are numbers."""
+    if column.dtype != object:
+        return column
+    strange = [v for v in column if not (pd.api.types.is_scalar(v) or v is None)]
+    if strange:
+        raise TypeError(
+            f"column {column.name!r}: argument must be a string or a number, not "
+            f"{type(strange[0]).__name__!r}"
+        )
+    return column.infer_objects()
+
+
+def _check_column(name: Hashable, column: pd.Series) -> None:
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        raise ValueError(
+            f"column {name!r} holds dates: turn it into a number (for example days since a "
+            "reference) or drop it"
+        )
+    if pd.api.types.is_complex_dtype(column):
+        raise ValueError(f"Complex data not supported: column {name!r}")
+    if pd.api.types.is_numeric_dtype(column):
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        infinite = int(np.isinf(values).sum())
+        if infinite:
+            raise ValueError(
+                f"Input X contains infinity: column {name!r} has {infinite} infinite value(s); "
+                "replace them by NaN if they stand for missing values"
+            )
+
+
+def _default_names(n: int) -> list[str]:
+    return [f"x{j}" for j in range(n)]
+
+
+def domain_array(sample_domain: Any, n_rows: int) -> NDArray:
+    """One domain label per row, as an object or integer array."""
+    labels = np.asarray(sample_domain)
+    if labels.ndim != 1 or len(labels) != n_rows:
+        raise ValueError(
+            f"sample_domain must hold one label per row: X has {n_rows} rows, sample_domain has "
+            f"shape {labels.shape}"
+        )
+    missing = pd.isna(labels)
+    if missing.any():
+        raise ValueError(
+            f"sample_domain is missing in {int(missing.sum())} row(s), the first at position "
+            f"{int(np.argmax(missing))}: every row must belong to a domain"
+        )
+    if labels.dtype.kind == "f":
+        if not np.all(labels == labels.astype(np.int64)):
+            raise ValueError("sample_domain must be integers or strings, not fractions")
+        labels = labels.astype(np.int64)
+    return labels
+
+
+def new_domains(sample_domain: Any, n_rows: int) -> tuple[list[Hashable], NDArray[np.intp]]:
+    """Labels of the domains in order of appearance, and each row's code."""
+    if sample_domain is None:
+        return [NEW_DOMAIN], np.zeros(n_rows, dtype=np.intp)
+    codes, labels = pd.factorize(domain_array(sample_domain, n_rows))
+    return [_plain(v) for v in labels], codes
+
+
+def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regression: bool) -> Sample:
+    """Check everything that `fit` receives. Negative integers in sample_domain are targets."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    label_name = y.name if isinstance(y, pd.Series) and y.name is not None else "y"
+    frame = as_frame(estimator, X, reset=True)
+    target = column_or_1d(y, warn=True)
+    if len(target) != len(frame):
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {len(frame)} rows, "
+            f"y has {len(target)}"
+        )
+    if sample_domain is None:
+        labels = np.zeros(len(frame), dtype=np.int64)
+    else:
+        labels = domain_array(sample_domain, len(frame))
+    is_target = labels < 0 if labels.dtype.kind in "iu" else np.zeros(len(labels), dtype=bool)
+    if is_target.all():
+        raise ValueError(
+            "sample_domain has no source: every label is negative, and negative integers mark "
+            "unlabelled targets"
+        )
+    names, codes = _sources_first(labels, is_target)
+    if label_name in set(frame.columns):
+        raise ValueError(
+            f"the label's name {label_name!r} is also a column of X: drop that column, or the "
+            "model would see the label"
+        )
+    values, classes = _numbers(target, is_target) if regression else _classes(target, is_target)
+    n_sources = len({_plain(v) for v in labels[~is_target]})
+    if len(frame) < 2:
+        raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
+    return Sample(frame, values, codes, tuple(names), n_sources, label_name, classes)
+
+
+def _sources_first(labels: NDArray, is_target: NDArray) -> tuple[list[Hashable], NDArray[np.intp]]:
+    order = pd.unique(np.concatenate([labels[~is_target], labels[is_target]]))
+    return [_plain(v) for v in order], pd.Index(order).get_indexer(pd.Index(labels))
+
+
+def _plain(label: Any) -> Hashable:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _numbers(target: NDArray, is_target: NDArray) -> tuple[NDArray, None]:
+    try:
+        values = np.array(target, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y of a regression must be numbers ({error}): use DAPDAGClassifier for classes"
+        ) from error
+    if np.isinf(values).any():
+        raise ValueError("Input y contains infinity or a value too large")
+    values[is_target] = np.nan
+    _check_some_labels(~np.isnan(values) & ~is_target)
+    return values, None
+
+
+def _classes(target: NDArray, is_target: NDArray) -> tuple[NDArray, NDArray]:
+    from sklearn.utils.multiclass import check_classification_targets
+
+    if target.dtype.kind == "f" and np.isinf(target).any():
+        raise ValueError("Input y contains infinity or a value too large")
+    known = pd.notna(target) & ~is_target
+    _check_some_labels(known)
+    check_classification_targets(target[known])
+    classes = np.unique(target[known])
+    if len(classes) < 2:
+        raise ValueError(
+            f"Classifier can't train when only one class is present: all labels are {classes[0]!r}"
+        )
+    values = target.astype(object)
+    values[~known] = None
+    return values, classes
+
+
+def _check_some_labels(known: NDArray) -> None:
+    if not known.any():
+        raise ValueError("no row of the sources has a label: y is missing everywhere")
+
+
+__all__ = ["as_frame", "check_array", "new_domains", "training_sample"]
