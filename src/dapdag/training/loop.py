@@ -14,7 +14,7 @@ from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength, unravel
 from .checkpoint import Checkpoint
-from .step import Budget, Problem, State, StepConfig, initial_state, parameters, run_epochs
+from .step import Budget, Problem, State, StepConfig, initial_state, run_epochs
 
 HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
@@ -151,7 +151,7 @@ class _Run:
 
     def settle(self, mask: bool = True) -> None:
         """Read one DAG per group off the current weights and mask the filters by it."""
-        vectors = jax.vmap(parameters)(self.state)
+        vectors = self.state.average
         adjacency, strength, _ = map(np.asarray, measure(self.config, self.problem, vectors))
         self.structure = _read_graphs(adjacency, strength, self.plan)
         if not mask:
@@ -192,7 +192,7 @@ class _Run:
         assert self.structure is not None
         vectors = self.state.best
         never_judged = ~np.isfinite(np.asarray(self.state.best_loss))
-        vectors = jnp.where(never_judged[:, None], jax.vmap(parameters)(self.state), vectors)
+        vectors = jnp.where(never_judged[:, None], self.state.average, vectors)
         _, strength, on_env = map(np.asarray, measure(self.config, self.problem, vectors))
         return TrainingResult(
             vectors=np.asarray(vectors),

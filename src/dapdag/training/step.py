@@ -23,6 +23,9 @@ from .blocks import Blocks
 from .schedule import Schedule
 
 MAX_GRADIENT_NORM = 5.0
+# Steps over which weights are averaged before they are judged: single steps on a few rows of one
+# domain jump too much for the validation loss to tell epochs apart.
+HORIZON = 200.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class State(eqx.Module):
 
     encoder: Half
     decoder: Half
-    best: Float[Array, " all_parameters"]
+    average: Float[Array, " all_parameters"]  # running mean of the latest weights
+    best: Float[Array, " all_parameters"]  # the average with the lowest validation loss
     best_loss: Float[Array, ""]
     since_best: Int[Array, ""]
     active: Array  # still training: neither stopped early nor broken
@@ -93,17 +97,14 @@ def initial_state(sizes: Sizes, key: PRNGKeyArray) -> State:
     return State(
         encoder=halves[0],
         decoder=halves[1],
-        best=jnp.concatenate([h.vector for h in halves]),
+        average=(start := jnp.concatenate([h.vector for h in halves])),
+        best=start,
         best_loss=jnp.array(jnp.inf),
         since_best=jnp.array(0),
         active=jnp.array(True),
         broken=jnp.array(False),
         key=key,
     )
-
-
-def parameters(state: State) -> Float[Array, " all_parameters"]:
-    return jnp.concatenate([state.encoder.vector, state.decoder.vector])
 
 
 def run_epochs(
@@ -117,7 +118,7 @@ def run_epochs(
     def epoch(i: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
         state, history = carry
         state, terms = _one_epoch(config, problem, state, budget, budget.first_epoch + i)
-        loss = validation_loss(config, problem, parameters(state))
+        loss = validation_loss(config, problem, state.average)
         state = _judge(state, loss, budget)
         return state, history.at[i].set(jnp.append(terms, loss))
 
@@ -184,6 +185,11 @@ def _one_step(
         State(
             encoder=jax.tree.map(keep, encoder, state.encoder),
             decoder=jax.tree.map(keep, decoder, state.decoder),
+            average=keep(
+                state.average
+                + (jnp.concatenate([encoder.vector, decoder.vector]) - state.average) / HORIZON,
+                state.average,
+            ),
             best=state.best,
             best_loss=state.best_loss,
             since_best=state.since_best,
@@ -271,7 +277,8 @@ def _judge(state: State, loss: Array, budget: Budget) -> State:
     return State(
         encoder=state.encoder,
         decoder=state.decoder,
-        best=jnp.where(better, parameters(state), state.best),
+        average=state.average,
+        best=jnp.where(better, state.average, state.best),
         best_loss=jnp.where(better, loss, state.best_loss),
         since_best=waited,
         active=state.active & ~(budget.may_stop & (waited >= budget.patience)),

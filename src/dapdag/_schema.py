@@ -1,0 +1,268 @@
+"""All that was learned as JSON and arrays, and back.
+
+Names and levels come back with the type they had: a model that was fitted on the classes
+``np.int8(3)`` must answer in ``int8``, and a column named ``3`` is not one named ``"3"``.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import jax
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .domains import sizes_of
+from .fitting import Fit
+from .graph import DAG
+from .inference import Model
+from .model import Network, Sizes
+from .model.acyclicity import ACYCLICITY
+from .model.objective import Formulation
+from .table import Continuous, Discrete, Standardised, Table, Variable
+
+Arrays = dict[str, NDArray]
+
+# Every array of a fit beside the table's. Sizes of one name must agree.
+_SHAPES = {
+    "vectors": ("members", "parameters"),
+    "parents": ("padded variables", "padded variables"),
+    "source_mean": ("members", "sources", "dimensions of E"),
+    "source_variance": ("members", "sources", "dimensions of E"),
+    "label_scale": ("members",),
+    "normal": ("draws", "dimensions of E"),
+    "adjacency": ("variables", "variables"),
+    "mask": ("variables", "variables"),
+    "strength": ("variables", "variables"),
+    "env_strength": ("variables",),
+    "history": ("epochs", "terms"),
+}
+_DTYPES = {"vectors": "float32", "parents": "float32", "mask": "bool"}
+
+# JSON holds these as they are; the numpy types are written with their name beside the value.
+_NATIVE = (str, int, float, bool)
+_NUMPY: dict[str, type[np.generic]] = {
+    f"numpy.{t.__name__.rstrip('_')}": t
+    for t in (
+        *(np.str_, np.bool_, np.float16, np.float32, np.float64),
+        *(np.int8, np.int16, np.int32, np.int64),
+        *(np.uint8, np.uint16, np.uint32, np.uint64),
+    )
+}
+_TAGS = {t: tag for tag, t in _NUMPY.items()}
+
+
+def encode_scalar(value: Any, what: str) -> Any:
+    """A string, number, bool or None as JSON; `what` names it in the error for anything else."""
+    tag = _TAGS.get(type(value))
+    if tag is None and value is not None and type(value) not in _NATIVE:
+        raise ValueError(
+            f"{what} is {value!r}, of type {type(value).__name__}, and cannot be saved: only "
+            "strings, integers, floats and bools can; rename or convert it before fitting"
+        )
+    plain = value.item() if tag else value
+    if isinstance(plain, float) and not math.isfinite(plain):
+        # JSON has neither infinity nor NaN.
+        return {"type": tag or "float", "value": str(plain)}
+    return {"type": tag, "value": plain} if tag else plain
+
+
+def decode_scalar(coded: Any) -> Any:
+    """What `encode_scalar` was given, with its type."""
+    if coded is None or type(coded) in _NATIVE:
+        return coded
+    try:
+        tag, value = coded["type"], coded["value"]
+        if type(value) in _NATIVE:
+            return float(value) if tag == "float" else _NUMPY[tag](value)
+    except (LookupError, OverflowError, TypeError, ValueError):
+        pass
+    raise ValueError(f"{coded!r} does not stand for a string, number or bool")
+
+
+def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
+    """All of a fit as JSON and arrays."""
+    model = fit.model
+    table, arrays = encode_table(model.table)
+    arrays |= {
+        "vectors": model.vectors,
+        "parents": model.parents,
+        "source_mean": model.source_mean,
+        "source_variance": model.source_variance,
+        "label_scale": model.label_scale,
+        "normal": model.normal,
+        "adjacency": fit.adjacency,
+        "mask": fit.dag.mask,
+        "strength": fit.strength,
+        "env_strength": fit.env_strength,
+        "history": fit.history.to_numpy(),
+    }
+    header = {
+        "table": table,
+        "sizes": _encoded(asdict(model.sizes)),
+        "formulation": _encoded(asdict(model.formulation)),
+        "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
+        "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
+        "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
+        "history": list(fit.history.columns),
+        "n_epochs": int(fit.n_epochs),
+        "interrupted": bool(fit.interrupted),
+    }
+    return header, arrays
+
+
+def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit:
+    """The fit again, or a ValueError if its parts do not go together."""
+    arrays = dict(arrays)
+    table = decode_table(header["table"], arrays)
+    sizes = Sizes(**_decoded(header["sizes"]))
+    _check_arrays(header, arrays, table, sizes, n_sources)
+    formulation = Formulation(**_decoded(header["formulation"]))
+    if formulation.acyclicity not in ACYCLICITY:
+        raise ValueError(f"acyclicity is the unknown {formulation.acyclicity!r}")
+    prior_precision = decode_scalar(header["prior_precision"])
+    if not prior_precision > 0:
+        raise ValueError(f"prior_precision is {prior_precision!r}")
+    model = Model(
+        table=table,
+        sizes=sizes,
+        formulation=formulation,
+        vectors=arrays["vectors"],
+        parents=arrays["parents"],
+        prior_precision=prior_precision,
+        source_mean=arrays["source_mean"],
+        source_variance=arrays["source_variance"],
+        label_scale=arrays["label_scale"],
+        normal=arrays["normal"],
+    )
+    return Fit(
+        model=model,
+        adjacency=arrays["adjacency"],
+        dag=_dag(header, arrays["mask"]),
+        strength=arrays["strength"],
+        env_strength=arrays["env_strength"],
+        history=pd.DataFrame(arrays["history"], columns=header["history"]).rename_axis("epoch"),
+        n_epochs=header["n_epochs"],
+        interrupted=header["interrupted"],
+    )
+
+
+def encode_table(table: Table) -> tuple[dict[str, Any], Arrays]:
+    """The table as JSON, and the arrays that go beside it."""
+    arrays: Arrays = {}
+    features = [
+        _encode_variable(v, f"the name of column {j}", f"table.{j}.", arrays)
+        for j, v in enumerate(table.features)
+    ]
+    label = _encode_variable(table.label, "the name of the label", "table.label.", arrays)
+    return {"features": features, "label": label}, arrays
+
+
+def decode_table(coded: Mapping[str, Any], arrays: Arrays) -> Table:
+    """The table again; takes its arrays out of `arrays`."""
+    features = tuple(
+        _decode_variable(v, f"table.{j}.", arrays) for j, v in enumerate(coded["features"])
+    )
+    return Table(features, _decode_variable(coded["label"], "table.label.", arrays))
+
+
+def _encode_variable(v: Variable, what: str, prefix: str, arrays: Arrays) -> dict[str, Any]:
+    name = encode_scalar(v.name, what)
+    if isinstance(v, Continuous):
+        arrays[prefix + "knots"], arrays[prefix + "scores"] = v.knots, v.scores
+        return {"type": "continuous", "name": name}
+    if isinstance(v, Standardised):
+        moments = {"mean": v.mean, "deviation": v.deviation}
+        return {"type": "standardised", "name": name, **_encoded(moments)}
+    levels = [encode_scalar(level, f"a level of {v.name!r}") for level in v.levels]
+    return {"type": "discrete", "name": name, "levels": levels, "shares": list(v.shares)}
+
+
+def _decode_variable(coded: Mapping[str, Any], prefix: str, arrays: Arrays) -> Variable:
+    kind, name = coded["type"], decode_scalar(coded["name"])
+    if kind == "continuous":
+        knots, scores = (_real(arrays.pop(prefix + part)) for part in ("knots", "scores"))
+        if knots.ndim != 1 or knots.shape != scores.shape:
+            raise ValueError(
+                f"column {name!r} has knots of shape {knots.shape} and scores of {scores.shape}"
+            )
+        return Continuous(name, knots, scores)
+    if kind == "standardised":
+        mean, deviation = (decode_scalar(coded[key]) for key in ("mean", "deviation"))
+        return Standardised(name, _real(mean).item(), _real(deviation).item())
+    if kind != "discrete":
+        raise ValueError(f"column {name!r} is of the unknown type {kind!r}")
+    levels = tuple(decode_scalar(level) for level in coded["levels"])
+    shares = tuple(_real(share).item() for share in coded["shares"])
+    if len(levels) != len(shares):
+        raise ValueError(f"column {name!r} has {len(levels)} levels and {len(shares)} shares")
+    return Discrete(name, levels, shares)
+
+
+def _real(values: Any) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype != np.float64:
+        raise ValueError(f"expected double precision numbers, found {array.dtype}")
+    return array
+
+
+def _dag(header: Mapping[str, Any], mask: np.ndarray) -> DAG:
+    removed = tuple((int(i), int(j)) for i, j in header["removed"])
+    if not all(0 <= i < len(mask) for edge in removed for i in edge):
+        raise ValueError("an edge that was removed joins variables that do not exist")
+    if not nx.is_directed_acyclic_graph(nx.from_numpy_array(mask, create_using=nx.DiGraph)):
+        raise ValueError("the graph has a cycle")
+    mask.flags.writeable = False
+    return DAG(mask, removed, decode_scalar(header["threshold"]))
+
+
+def _check_arrays(
+    header: Mapping[str, Any], arrays: Arrays, table: Table, sizes: Sizes, n_sources: int
+) -> None:
+    """Every array is there, no other is, and their shapes fit together."""
+    for name in sorted(_SHAPES.keys() ^ arrays.keys()):
+        raise ValueError(f"the array {name!r} is {'missing' if name in _SHAPES else 'unknown'}")
+    known = {
+        "parameters": _n_parameters(sizes, table, arrays["vectors"].size),
+        "padded variables": sizes.variables,
+        "variables": len(table.names),
+        "sources": n_sources,
+        "dimensions of E": sizes.env_dim,
+        "epochs": header["n_epochs"],
+        "terms": len(header["history"]),
+    }
+    for name, axes in _SHAPES.items():
+        array = arrays[name]
+        if len(axes) != array.ndim:
+            raise ValueError(f"the array {name!r} has {array.ndim} axes, not {len(axes)}")
+        for axis, size in zip(axes, array.shape, strict=True):
+            if known.setdefault(axis, size) != size:
+                raise ValueError(
+                    f"the array {name!r} has shape {array.shape}, expected {known[axis]} {axis}"
+                )
+        expected = _DTYPES.get(name)
+        if array.dtype.kind != "f" if expected is None else array.dtype != expected:
+            raise ValueError(f"the array {name!r} holds {array.dtype}, not {expected or 'floats'}")
+
+
+def _n_parameters(sizes: Sizes, table: Table, most: int) -> int:
+    """How long the vector of a network of these sizes is."""
+    values = list(asdict(sizes).values())
+    # None is larger than the number of weights, which keeps nonsense from being laid out.
+    if not all(isinstance(v, int | np.integer | np.bool_) and 0 <= v <= most for v in values):
+        raise ValueError(f"the sizes make no sense: {sizes}")
+    if (sizes.columns, sizes.variables, sizes.label_columns) != sizes_of(table):
+        raise ValueError(f"the sizes do not suit {len(table.names)} variables: {sizes}")
+    template = jax.eval_shape(lambda: Network.init(sizes, jax.random.key(0)))
+    return sum(leaf.size for leaf in jax.tree.leaves(template))
+
+
+def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: encode_scalar(value, key) for key, value in values.items()}
+
+
+def _decoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: decode_scalar(value) for key, value in values.items()}

@@ -1,0 +1,98 @@
+"""The pooled MLP: DAPDAG with one filter, the label's, and neither encoder nor graph."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..estimators import DAPDAGClassifier, DAPDAGRegressor
+from ..fitting import Sample, fit_models
+from ..settings import Settings
+from ..validation import training_sample
+
+POOL = "pool"
+
+
+class _PooledMLP:
+    """What is taken out of DAPDAG; stands before an estimator of `dapdag.estimators`."""
+
+    _regression: bool
+    _adopt: Any
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 16,
+        n_members: int = 1,
+        max_epochs: int = 300,
+        patience: int = 50,
+        learning_rate: float = 3e-3,
+        weight_decay: float = 0.0,
+        validation_fraction: float = 0.1,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.n_members = n_members
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+        """Learn from the rows of all sources as if they were one.
+
+        `sample_domain` only says which rows are unlabelled targets (negative integers); those are
+        left out.
+        """
+        settings = self._settings()
+        sample = training_sample(self, X, y, sample_domain, self._regression)
+        self._adopt(fit_models([_pooled(sample)], settings)[0], (POOL,))
+        return self
+
+    def _settings(self) -> Settings:
+        return replace(
+            super()._settings(),  # type: ignore[misc]
+            uses_environment=False,
+            env_weight=0.0,
+            structure_weight=0.0,
+            # No graph is read off, so the label's filter sees all features to the end, and the
+            # best weights may come from any epoch.
+            exact_graph=False,
+            # The penalty has no weight, but is computed: this one is the cheapest.
+            acyclicity="trace_power",
+            # There is no encoder to alternate with.
+            alternating=False,
+        )
+
+
+class MLPRegressor(_PooledMLP, DAPDAGRegressor):
+    """Predict a number with a network of two hidden layers trained on the pooled sources.
+
+    Parameters are those of `DAPDAGRegressor` that still mean something; `predict` accepts
+    `sample_domain` and predicts the same whatever it says.
+    """
+
+
+class MLPClassifier(_PooledMLP, DAPDAGClassifier):
+    """Predict a class with a network of two hidden layers trained on the pooled sources.
+
+    Parameters are those of `DAPDAGClassifier` that still mean something; `predict` accepts
+    `sample_domain` and predicts the same whatever it says.
+    """
+
+
+def _pooled(sample: Sample) -> Sample:
+    """The rows of all sources as one domain."""
+    rows = np.flatnonzero(sample.is_source)
+    return replace(
+        sample,
+        X=sample.X.iloc[rows],
+        y=sample.y[rows],
+        domain=np.zeros(len(rows), dtype=np.intp),
+        domain_labels=(POOL,),
+        n_sources=1,
+    )

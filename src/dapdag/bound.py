@@ -1,0 +1,270 @@
+"""The paper's generalisation bound of the decoder, as a number with its terms.
+
+With probability at least 1 − δ over the N rows of a domain with environment E,
+
+    L_P ≤ 4 L_N^c + L_N^b
+          + 3/N [E²/σₑ² + (h − (d+1))² + (Σⱼ‖W₁ʲ‖² + Σₖ‖W_k‖² + Σⱼ‖W_oʲ‖²)/σ² + log 8/δ] + C₃,
+
+C₃ = 6γ₁ + 4γ₂ + s₁² + s₂²/2, where h = tr exp(A∘A) and A holds the norms of the structural filters.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ._cache import compilation_cache
+from .domains import Encoded, encode
+from .inference import CHUNK_ROWS, SMALLEST_CHUNK, Model, infer_environment
+from .model import Decoder, Layout
+from .model.likelihoods import squared_or_cross_entropy
+from .model.network import unravel
+from .settings import Settings
+from .table import Discrete, Table, padded_size
+from .validation import as_frame
+
+_MEANING = {
+    "continuous": "4 × squared error of the continuous variables",
+    "discrete": "cross-entropy of the binary and categorical variables",
+    "environment": "3/N × E² / σₑ²",
+    "dag": "3/N × (h − (d+1))², zero for an acyclic graph",
+    "weights": "3/N × squared weights of the decoder / σ²",
+    "confidence": "3/N × log(8/δ)",
+    "constant": "C₃ = 6γ₁ + 4γ₂ + s₁² + s₂²/2",
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The terms of the bound, each with its factor, so that they add up to `total`."""
+
+    continuous: float
+    discrete: float
+    environment: float
+    dag: float
+    weights: float
+    confidence: float
+    constant: float
+    n_rows: int
+
+    @staticmethod
+    def from_terms(
+        *,
+        continuous_loss: float,
+        discrete_loss: float,
+        squared_env: float,
+        cyclicity: float,
+        squared_weights: float,
+        n_rows: int,
+        delta: float = 0.05,
+        weight_variance: float = 1.0,
+        prior_scale: float = 1.0,
+        constant: float = 0.0,
+    ) -> "Bound":
+        """The bound from what enters it: L_N^c, L_N^b, E², h − (d+1), Σ‖W‖², N, δ, σ², σₑ, C₃."""
+        if not 0 < delta < 1:
+            raise ValueError(f"delta must lie between 0 and 1, not {delta!r}")
+        _check_positive("weight_variance", weight_variance)
+        _check_positive("prior_scale", prior_scale)
+        if n_rows < 1:
+            raise ValueError(f"n_rows must be at least 1, not {n_rows!r}")
+        per_row = 3.0 / n_rows
+        return Bound(
+            continuous=4.0 * continuous_loss,
+            discrete=discrete_loss,
+            environment=per_row * squared_env / prior_scale**2,
+            dag=per_row * cyclicity**2,
+            weights=per_row * squared_weights / weight_variance,
+            confidence=per_row * float(np.log(8.0 / delta)),
+            constant=constant,
+            n_rows=n_rows,
+        )
+
+    @property
+    def total(self) -> float:
+        """The right-hand side of the theorem."""
+        return sum(getattr(self, term) for term in _MEANING)
+
+    def table(self) -> pd.DataFrame:
+        """One row per term: its value and what it stands for; the total comes last."""
+        values = [*(getattr(self, term) for term in _MEANING), self.total]
+        meaning = [*_MEANING.values(), f"bound for N = {self.n_rows} rows"]
+        index = pd.Index([*_MEANING, "total"], name="term")
+        return pd.DataFrame({"value": values, "meaning": meaning}, index=index)
+
+    def __str__(self) -> str:
+        rows = self.table()
+        return "\n".join(
+            f"{term:<12} {value:>12.5g}  {meaning}"
+            for term, value, meaning in zip(rows.index, rows["value"], rows["meaning"], strict=True)
+        )
+
+
+def generalisation_bound(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    delta: float = 0.05,
+    weight_variance: float = 1.0,
+    prior_scale: float | None = None,
+    gamma1: float = 0.0,
+    gamma2: float = 0.0,
+    s1: float = 0.0,
+    s2: float = 0.0,
+) -> Bound:
+    """The right-hand side of the theorem for a fitted estimator and the rows of one domain.
+
+    Losses are those of the reconstruction of every variable, the label included, from its parents
+    in the graph and E, the domain's posterior mean: in standardised units, summed over variables
+    and averaged over the rows in which a variable is observed. The theorem knows continuous and
+    binary variables; a categorical one counts among the binary ones, with its cross-entropy. The
+    weights are those that act in this reconstruction: the filters under the graph's mask, with
+    their rows for E, the shared layers and the heads. A bias is the row of a constant input. The
+    label's predictor is no part of it. Every term is averaged over the members of an ensemble:
+    this bounds the members' mean loss.
+
+    Parameters
+    ----------
+    estimator : fitted DAPDAGRegressor or DAPDAGClassifier
+    X, y : rows of one domain, all with a label
+    delta : the bound fails with at most this probability
+    weight_variance : σ² of the perturbation of the weights
+    prior_scale : σₑ; None means that of the estimator
+    gamma1, gamma2, s1, s2 : constants of the theorem's assumptions (how far a perturbation of the
+        weights moves the reconstructions, and the sub-Gaussian scales of the losses). No data can
+        tell them; at 0, C₃ is left out, and the result compares models or domains but bounds
+        nothing.
+    """
+    check_is_fitted(estimator)
+    for name, value in {"gamma1": gamma1, "gamma2": gamma2, "s1": s1, "s2": s2}.items():
+        if not 0 <= value < np.inf:
+            raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+    if prior_scale is None:
+        prior_scale = getattr(estimator, "prior_scale", Settings.prior_scale)
+    model: Model = estimator._fit_.model
+    frame = as_frame(estimator, X, reset=False)
+    label = _labels(model.table, y, len(frame))
+    with compilation_cache():
+        env = infer_environment(model, frame).mean
+        data = encode(model.table, *model.table.encode(frame), label)
+        losses = _losses(model, data, env)  # [members, variables]
+    continuous = np.asarray(model.layout.continuous) > 0
+    members = [
+        Bound.from_terms(
+            continuous_loss=float(losses[m, continuous].sum()),
+            discrete_loss=float(losses[m, ~continuous].sum()),
+            squared_env=float((env[m] ** 2).sum()),
+            cyclicity=cyclicity(np.asarray(decoder.adjacency(model.layout)) * model.parents),
+            squared_weights=squared_weights(decoder, model.layout, model.parents),
+            n_rows=len(frame),
+            delta=delta,
+            weight_variance=weight_variance,
+            prior_scale=prior_scale,
+            constant=float(6 * gamma1 + 4 * gamma2 + s1**2 + s2**2 / 2),
+        )
+        for m, decoder in enumerate(_decoders(model))
+    ]
+    terms = {term: float(np.mean([getattr(b, term) for b in members])) for term in _MEANING}
+    return Bound(**terms, n_rows=len(frame))
+
+
+def _decoders(model: Model) -> list[Decoder]:
+    return [unravel(model.sizes, jnp.asarray(vector)).decoder for vector in model.vectors]
+
+
+def cyclicity(adjacency: ArrayLike) -> float:
+    """h − (d+1) = tr exp(A∘A) − (d+1) = Σ (exp λ − 1) over the eigenvalues λ of A∘A.
+
+    Exactly 0 for the filters of a DAG, whose eigenvalues LAPACK finds by permuting alone.
+    """
+    eigenvalues = np.linalg.eigvals(np.asarray(adjacency, dtype=np.float64) ** 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.expm1(eigenvalues).sum().real)
+
+
+def squared_weights(decoder: Decoder, layout: Layout, parents: ArrayLike) -> float:
+    """Σ‖W‖² over filters, shared layers and heads, without what is masked or only pads."""
+    real = np.asarray(layout.real)
+    owned = np.asarray(layout.owner).sum(1)  # 1 for the columns of the table
+    allowed = np.asarray(layout.owner) @ (np.asarray(parents) * np.asarray(layout.any_edge()))
+    n = len(real)  # the filters after these belong to the label's predictor
+
+    def squares(weights: Any) -> NDArray[np.float64]:
+        return np.asarray(weights, dtype=np.float64) ** 2
+
+    filters = (squares(decoder.filters)[:n].sum(-1) * allowed.T).sum()
+    env_and_bias = squares(decoder.env_filters).sum((1, 2)) + squares(decoder.filter_bias).sum(1)
+    shared = sum(squares(part).sum() for layer in decoder.shared for part in layer)
+    heads = owned @ (squares(decoder.heads).sum(1) + squares(decoder.head_bias))
+    return float(filters + real @ env_and_bias[:n] + shared + heads)
+
+
+def _losses(model: Model, data: Encoded, env: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Mean loss of each variable over its observed cells, per member: [members, variables]."""
+    total = np.zeros((model.n_members, model.sizes.variables))
+    for start in range(0, len(data.values), CHUNK_ROWS):
+        values, observed = (a[start : start + CHUNK_ROWS] for a in (data.values, data.observed))
+        pad = ((0, padded_size(len(values), SMALLEST_CHUNK) - len(values)), (0, 0))
+        total += np.asarray(
+            _summed_losses(
+                model.sizes,
+                model.layout,
+                model.vectors,
+                model.parents,
+                np.asarray(env, dtype=np.float32),
+                np.pad(values, pad),
+                np.pad(observed, pad),
+            ),
+            dtype=np.float64,
+        )
+    return total / np.maximum(data.observed.sum(0, dtype=np.float64), 1.0)
+
+
+@eqx.filter_jit
+def _summed_losses(sizes, layout, vectors, parents, env, values, observed):
+    inputs = layout.inputs(values, observed)
+
+    def member(vector: jax.Array, env: jax.Array) -> jax.Array:
+        outputs, _ = unravel(sizes, vector).decoder.reconstruct(layout, parents, inputs, env)
+        return (squared_or_cross_entropy(layout, outputs, values) * observed).sum(0)
+
+    return jax.vmap(member)(jnp.asarray(vectors), env)
+
+
+def _labels(table: Table, y: Any, n_rows: int) -> NDArray[np.float32]:
+    """The label's columns; the bound needs it in every row."""
+    target = column_or_1d(y)
+    if len(target) != n_rows:
+        raise ValueError(f"y must hold one label per row: X has {n_rows} rows, y has {len(target)}")
+    if isinstance(table.label, Discrete):
+        column = pd.Series(target.astype(object))
+        strange = column[~table.label.known(column)]
+        if len(strange):
+            raise ValueError(
+                f"{len(strange)} row(s) of y hold no class that was fitted, the first is "
+                f"{strange.iloc[0]!r}: known are {list(table.label.levels)}"
+            )
+        return table.label.encode(column)
+    try:
+        numbers = target.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y of a regression must be numbers ({error})") from error
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        raise ValueError(
+            f"y is missing or infinite in {int(bad.sum())} row(s), the first at position "
+            f"{int(np.argmax(bad))}: the bound needs labelled rows"
+        )
+    return table.label.encode(numbers)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a positive number, not {value!r}")
