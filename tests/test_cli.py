@@ -128,12 +128,12 @@ def test_demo_writes_the_files_it_names(tmp_path: Path, asked: dict[str, Any]) -
 
 
 def test_demo_says_what_it_found(tmp_path: Path, asked: dict[str, Any]) -> None:
-    done = dapdag("demo", "-o", tmp_path)
-    assert all(method in done.out for method in METHODS)
-    assert "E of site 9 is" in done.out
-    assert "the span of the sources" in done.out
-    assert "distance to the true graph" in done.out.replace("\n", " ")
-    assert "not a benchmark" in done.out
+    said = " ".join(dapdag("demo", "-o", tmp_path).out.split())
+    assert all(method in said for method in METHODS)
+    assert "E of site 9 is" in said
+    assert "the span of the sources" in said
+    assert "distance to the true graph" in said
+    assert "not a benchmark" in said
 
 
 def test_quiet_shows_the_table_only(tmp_path: Path, asked: dict[str, Any]) -> None:

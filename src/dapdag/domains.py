@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,15 +52,17 @@ def layout_of(table: Table) -> Layout:
     for v, variable in enumerate(table.features):
         place(variable, v)
     place(table.label, variables - 1)
-    kind_is = {k: (kinds == k).astype(np.float32) for k in ("continuous", "binary", "categorical")}
+    kind_is: dict[str, Any] = {
+        k: (kinds == k).astype(np.float32) for k in ("continuous", "binary", "categorical")
+    }
     live = (kinds != "none").astype(np.float32)
-    return Layout(
-        owner=one_hot * live,
-        owner_index=np.maximum(owner, 0).astype(np.int32),
-        center=center.astype(np.float32),
-        scale=scale.astype(np.float32),
-        **kind_is,
-    )  # type: ignore[arg-type]
+    arrays: dict[str, Any] = {
+        "owner": one_hot * live,
+        "owner_index": np.maximum(owner, 0).astype(np.int32),
+        "center": center.astype(np.float32),
+        "scale": scale.astype(np.float32),
+    }
+    return Layout(**arrays, **kind_is)
 
 
 def encode(table: Table, values: NDArray, observed: NDArray, label: NDArray | None) -> Encoded:
@@ -106,8 +109,8 @@ def make_blocks(
     train_values, train_observed, n_train = map(np.stack, zip(*train, strict=True))
     valid_values, valid_observed, n_valid_rows = map(np.stack, zip(*valid, strict=True))
     present = (np.arange(n_valid) < n_valid_rows[..., None]).astype(np.float32)
-    blocks = Blocks(train_values, train_observed, n_train, valid_values, valid_observed, present)  # type: ignore[arg-type]
-    return blocks, batch_rows
+    arrays: Any = (train_values, train_observed, n_train, valid_values, valid_observed, present)
+    return Blocks(*arrays), batch_rows
 
 
 def _gather(

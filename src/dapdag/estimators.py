@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,9 @@ class _DAPDAG(BaseEstimator):
     """What regressor and classifier share: fitting, environments, graph, saving."""
 
     # Routed by default inside scikit-learn's meta-estimators once routing is switched on.
-    __metadata_request__fit = {"sample_domain": True}
-    __metadata_request__predict = {"sample_domain": True}
-    __metadata_request__score = {"sample_domain": True}
+    __metadata_request__fit: ClassVar = {"sample_domain": True}
+    __metadata_request__predict: ClassVar = {"sample_domain": True}
+    __metadata_request__score: ClassVar = {"sample_domain": True}
 
     _regression: bool
 
@@ -203,7 +203,7 @@ class _DAPDAG(BaseEstimator):
             return inference.LabelDistribution(mean, None)
         return inference.LabelDistribution(
             mean,
-            np.concatenate([p.variance for p in parts])[back],  # type: ignore[misc]
+            np.concatenate([p.variance for p in parts])[back],
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -217,7 +217,7 @@ class _DAPDAG(BaseEstimator):
         return hasattr(self, "_fit_")
 
 
-class DAPDAGRegressor(RegressorMixin, _DAPDAG):  # type: ignore[misc]
+class DAPDAGRegressor(RegressorMixin, _DAPDAG):
     """Predict a number at a new site from labelled tables of several other sites."""
 
     _regression = True
@@ -254,11 +254,11 @@ class DAPDAGRegressor(RegressorMixin, _DAPDAG):  # type: ignore[misc]
         return np.column_stack([mean - half, mean + half])
 
 
-class DAPDAGClassifier(ClassifierMixin, _DAPDAG):  # type: ignore[misc]
+class DAPDAGClassifier(ClassifierMixin, _DAPDAG):
     """Predict a class at a new site from labelled tables of several other sites."""
 
-    __metadata_request__predict_proba = {"sample_domain": True}
-    __metadata_request__predict_log_proba = {"sample_domain": True}
+    __metadata_request__predict_proba: ClassVar = {"sample_domain": True}
+    __metadata_request__predict_log_proba: ClassVar = {"sample_domain": True}
 
     _regression = False
 

@@ -81,12 +81,7 @@ def learn_table(sample: Sample) -> Table:
 
 
 def encode_sample(table: Table, sample: Sample) -> Encoded:
-    if sample.classes is None:
-        label = table.label.encode(sample.y.astype(float))
-    else:
-        known = pd.notna(sample.y)
-        label = np.where(known[:, None], table.label.encode(pd.Series(sample.y)), np.nan)
-    return encode(table, *table.encode(sample.X), label)
+    return encode(table, *table.encode(sample.X), table.encode_label(sample.y))
 
 
 def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
@@ -111,12 +106,12 @@ def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
                 lambda epoch, loss: bar.update(epoch, validation=loss),
             )
         problem = eqx.tree_at(lambda p: p.parents, problem, jnp.asarray(result.parents))
-        residuals = _validation_residuals(config, problem, jnp.asarray(result.vectors))
+        noise = _noise(config, problem, jnp.asarray(result.vectors))
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
         ]
         return [
-            _fit(s, t, settings, config, result, residuals, lanes)
+            _fit(s, t, settings, config, result, noise, lanes)
             for s, t, lanes in zip(samples, tables, members, strict=True)
         ]
 
@@ -207,10 +202,14 @@ def _plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: i
 
 
 @eqx.filter_jit
-def _validation_residuals(
-    config: StepConfig, problem: Problem, vectors: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    return jax.vmap(lambda p, v: validation_residuals(config, p, v))(problem, vectors)
+def _noise(config: StepConfig, problem: Problem, vectors: jax.Array) -> tuple[jax.Array, ...]:
+    """Per lane: the label's squared residuals on validation rows, their number, learned scale."""
+
+    def one_lane(problem: Problem, vector: jax.Array) -> tuple[jax.Array, ...]:
+        learned = noise_scale(unravel(config.sizes, vector))
+        return (*validation_residuals(config, problem, vector), learned)
+
+    return jax.vmap(one_lane)(problem, vectors)
 
 
 def _fit(
@@ -219,14 +218,14 @@ def _fit(
     settings: Settings,
     config: StepConfig,
     result: TrainingResult,
-    residuals: tuple[jax.Array, jax.Array],
+    noise: tuple[jax.Array, ...],
     lanes: slice,
 ) -> Fit:
     first = lanes.start
-    learned = np.array([noise_scale(unravel(config.sizes, v)) for v in result.vectors[lanes]])
-    squares, counts = (np.asarray(r)[lanes].sum() for r in residuals)
+    squares, counts, learned = (np.asarray(part)[lanes] for part in noise)
     # The learned scale fits the training rows; held-out rows say what a new row will see.
-    scale = np.sqrt(squares / counts) if counts >= FEW_RESIDUALS else learned
+    enough = counts.sum() >= FEW_RESIDUALS
+    scale = np.sqrt(squares.sum() / counts.sum()) if enough else learned
     rng = np.random.default_rng(settings.random_state)
     half = rng.normal(size=((settings.n_draws + 1) // 2, settings.env_dim))
     model = Model(

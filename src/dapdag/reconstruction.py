@@ -45,10 +45,7 @@ def _label(table: Table, y: Any, n_rows: int) -> NDArray | None:
         return None
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} values, X has {n_rows} rows")
-    if isinstance(table.label, Discrete):
-        column = pd.Series(np.asarray(y, dtype=object))
-        return np.where(table.label.known(column)[:, None], table.label.encode(column), np.nan)
-    return table.label.encode(np.asarray(y, dtype=float))
+    return table.encode_label(y)
 
 
 def _decode(table: Table, out: NDArray, index: pd.Index) -> pd.DataFrame:

@@ -77,8 +77,9 @@ def check_settings(settings: Settings) -> Settings:
         raise ValueError(
             f"acyclicity must be None or one of {sorted(ACYCLICITY)}, not {settings.acyclicity!r}"
         )
-    counted = isinstance(settings.steps, Integral) and settings.steps >= 1
-    if not counted and settings.steps not in ("size", "domains"):
+    steps: Any = settings.steps
+    counted = isinstance(steps, Integral) and int(steps) >= 1
+    if not counted and steps not in ("size", "domains"):
         raise ValueError(
             f"steps must be 'size', 'domains' or a whole number, not {settings.steps!r}"
         )

@@ -164,6 +164,14 @@ class Table:
     def feature_width(self) -> int:
         return sum(v.width for v in self.features)
 
+    def encode_label(self, y: Any) -> FloatArray:
+        """The label's columns, NaN where the label is missing or of an unknown class."""
+        if not isinstance(self.label, Discrete):
+            return self.label.encode(np.asarray(y, dtype=float))
+        column = pd.Series(np.asarray(y, dtype=object))
+        known = self.label.known(column)[:, None]
+        return np.where(known, self.label.encode(column), np.float32(np.nan))
+
     def encode(self, X: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
         """Columns and observed cells of the features: [rows, columns], [rows, variables]."""
         values = np.zeros((len(X), self.feature_width), dtype=np.float32)

@@ -25,9 +25,9 @@ def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
         frame = X
         repeated = frame.columns[frame.columns.duplicated()]
         if len(repeated):
+            times = int((frame.columns == repeated[0]).sum())
             raise ValueError(
-                f"column {repeated[0]!r} appears {int((frame.columns == repeated[0]).sum())} times: "
-                "give every column a name of its own"
+                f"column {repeated[0]!r} appears {times} times: give every column a name of its own"
             )
         _check_feature_names(estimator, frame, reset=reset)
         _check_n_features(estimator, frame, reset=reset)
@@ -42,19 +42,16 @@ def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
             estimator, X, reset=reset, dtype=None, ensure_all_finite=False, skip_check_array=False
         )
         frame = pd.DataFrame(array, columns=_default_names(estimator.n_features_in_))
-    frame = frame.apply(_usable, axis=0) if any(map(_is_object, frame.dtypes)) else frame
+    if any(dtype == np.dtype(object) for dtype in frame.dtypes):
+        frame = frame.apply(_usable, axis=0)
     for name in frame:
         _check_column(name, frame[name])
     return frame
 
 
-def _is_object(dtype: Any) -> bool:
-    return dtype == object
-
-
 def _usable(column: pd.Series) -> pd.Series:
     """An object column as numbers where all its values are numbers."""
-    if column.dtype != object:
+    if column.dtype != np.dtype(object):
         return column
     strange = [v for v in column if not (pd.api.types.is_scalar(v) or v is None)]
     if strange:

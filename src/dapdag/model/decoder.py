@@ -9,7 +9,7 @@ which its structural filter, restricted to parents, must not see.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from .layout import Layout
 
@@ -36,7 +36,7 @@ class Decoder(eqx.Module):
     has_predictor: bool = eqx.field(static=True)
 
     @staticmethod
-    def init(
+    def zeros(
         columns: int,
         variables: int,
         label_columns: int,
@@ -44,27 +44,40 @@ class Decoder(eqx.Module):
         dim: int,
         n_shared: int,
         has_predictor: bool,
-        key: PRNGKeyArray,
     ) -> "Decoder":
-        k_filter, k_env, k_head, k_label, *k_shared = jax.random.split(key, 4 + n_shared)
         targets = variables + has_predictor
-        # Small filters: no edge is assumed before the data ask for it.
-        small = 0.3 / jnp.sqrt(hidden)
-        unit = 1.0 / jnp.sqrt(hidden)
         return Decoder(
-            filters=small * jax.random.normal(k_filter, (targets, columns, hidden)),
-            env_filters=small * jax.random.normal(k_env, (targets, dim, hidden)),
+            filters=jnp.zeros((targets, columns, hidden)),
+            env_filters=jnp.zeros((targets, dim, hidden)),
             filter_bias=jnp.zeros((targets, hidden)),
-            shared=tuple(
-                (unit * jax.random.normal(k, (hidden, hidden)), jnp.zeros(hidden)) for k in k_shared
-            ),
-            heads=unit * jax.random.normal(k_head, (columns, hidden)),
+            shared=tuple((jnp.zeros((hidden, hidden)), jnp.zeros(hidden)) for _ in range(n_shared)),
+            heads=jnp.zeros((columns, hidden)),
             head_bias=jnp.zeros(columns),
-            label_head=unit * jax.random.normal(k_label, (label_columns, hidden)),
+            label_head=jnp.zeros((label_columns, hidden)),
             label_bias=jnp.zeros(label_columns),
             log_scale=jnp.zeros(variables),
             label_log_scale=jnp.zeros(()),
             has_predictor=has_predictor,
+        )
+
+    def scaled(self) -> "Decoder":
+        """Standard normal numbers in place of weights → initial weights; biases start at 0."""
+        hidden = self.filter_bias.shape[1]
+        unit = 1.0 / jnp.sqrt(hidden)
+        # Small filters: no edge is assumed before the data ask for it.
+        small = 0.3 * unit
+        return Decoder(
+            filters=small * self.filters,
+            env_filters=small * self.env_filters,
+            filter_bias=jnp.zeros_like(self.filter_bias),
+            shared=tuple((unit * weight, jnp.zeros_like(bias)) for weight, bias in self.shared),
+            heads=unit * self.heads,
+            head_bias=jnp.zeros_like(self.head_bias),
+            label_head=unit * self.label_head,
+            label_bias=jnp.zeros_like(self.label_bias),
+            log_scale=jnp.zeros_like(self.log_scale),
+            label_log_scale=jnp.zeros_like(self.label_log_scale),
+            has_predictor=self.has_predictor,
         )
 
     def reconstruct(

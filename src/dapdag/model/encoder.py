@@ -11,10 +11,12 @@ read the posterior off. A domain of any size streams through; parts of it may li
 machines or arrive on different days.
 """
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 # Rows start out nearly uninformative, so that the first posteriors are wide and the decoder is
 # not driven by an untrained encoder.
@@ -50,14 +52,17 @@ class Encoder(eqx.Module):
     dim: int = eqx.field(static=True)
 
     @staticmethod
-    def init(columns: int, hidden: int, dim: int, key: PRNGKeyArray) -> "Encoder":
+    def zeros(columns: int, hidden: int, dim: int) -> "Encoder":
         widths = (columns, hidden, hidden, 2 * dim)
-        keys = jax.random.split(key, len(widths) - 1)
-        weights = tuple(
-            jax.random.normal(k, (a, b)) / jnp.sqrt(a)
-            for k, a, b in zip(keys, widths[:-1], widths[1:], strict=True)
+        pairs = list(itertools.pairwise(widths))
+        return Encoder(
+            tuple(jnp.zeros(pair) for pair in pairs), tuple(jnp.zeros(b) for _, b in pairs), dim
         )
-        return Encoder(weights, tuple(jnp.zeros(b) for b in widths[1:]), dim)
+
+    def scaled(self) -> "Encoder":
+        """Standard normal numbers in place of weights → initial weights; biases start at 0."""
+        weights = tuple(w / jnp.sqrt(w.shape[0]) for w in self.weights)
+        return Encoder(weights, tuple(jnp.zeros_like(b) for b in self.biases), self.dim)
 
     def votes(
         self, inputs: Float[Array, "rows columns"]

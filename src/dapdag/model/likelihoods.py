@@ -5,6 +5,8 @@ all columns at once and are combined by the 0/1 type indicators of the layout, b
 variable is of which type is data here, not code: tables of one width share a compiled program.
 """
 
+from typing import Protocol
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -17,6 +19,20 @@ MIN_LOG_SCALE = -2.5
 
 Cells = Float[Array, "rows columns"]
 PerVariable = Float[Array, "rows variables"]
+
+
+class Likelihood(Protocol):
+    """What a type of variable has to know."""
+
+    @staticmethod
+    def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array) -> PerVariable:
+        """log p(value) of every cell, as if all columns were of this type."""
+        ...
+
+    @staticmethod
+    def mean(layout: Layout, outputs: Cells) -> Cells:
+        """Expected value of every column."""
+        ...
 
 
 class Gaussian:
@@ -57,15 +73,22 @@ class Categorical:
         return jnp.exp(outputs - _log_normaliser(layout, outputs))
 
 
-LIKELIHOODS = {"continuous": Gaussian, "binary": Bernoulli, "categorical": Categorical}
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "continuous": Gaussian,
+    "binary": Bernoulli,
+    "categorical": Categorical,
+}
 
 
 def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array) -> PerVariable:
     """log p(value | parents, E) of every cell, each under its variable's likelihood."""
     return sum(
-        getattr(layout, kind) * likelihood.log_density(layout, outputs, values, log_scale)
-        for kind, likelihood in LIKELIHOODS.items()
-    )  # type: ignore[return-value]
+        (
+            getattr(layout, kind) * likelihood.log_density(layout, outputs, values, log_scale)
+            for kind, likelihood in LIKELIHOODS.items()
+        ),
+        start=jnp.zeros(()),
+    )
 
 
 def squared_or_cross_entropy(layout: Layout, outputs: Cells, values: Cells) -> PerVariable:
@@ -81,9 +104,12 @@ def squared_or_cross_entropy(layout: Layout, outputs: Cells, values: Cells) -> P
 def mean(layout: Layout, outputs: Cells) -> Cells:
     """The expected value of every column given the decoder's outputs."""
     return sum(
-        layout.to_columns(getattr(layout, kind)) * likelihood.mean(layout, outputs)
-        for kind, likelihood in LIKELIHOODS.items()
-    )  # type: ignore[return-value]
+        (
+            layout.to_columns(getattr(layout, kind)) * likelihood.mean(layout, outputs)
+            for kind, likelihood in LIKELIHOODS.items()
+        ),
+        start=jnp.zeros(()),
+    )
 
 
 def _log_normaliser(layout: Layout, outputs: Cells) -> Cells:

@@ -38,11 +38,10 @@ class Network(eqx.Module):
     decoder: Decoder
 
     @staticmethod
-    def init(sizes: Sizes, key: PRNGKeyArray) -> "Network":
-        k_encoder, k_decoder = jax.random.split(key)
+    def zeros(sizes: Sizes) -> "Network":
         return Network(
-            Encoder.init(sizes.feature_columns, sizes.hidden, sizes.env_dim, k_encoder),
-            Decoder.init(
+            Encoder.zeros(sizes.feature_columns, sizes.hidden, sizes.env_dim),
+            Decoder.zeros(
                 sizes.columns,
                 sizes.variables,
                 sizes.label_columns,
@@ -50,9 +49,15 @@ class Network(eqx.Module):
                 sizes.env_dim,
                 sizes.n_shared,
                 sizes.has_predictor,
-                k_decoder,
             ),
         )
+
+    @staticmethod
+    def init(sizes: Sizes, key: PRNGKeyArray) -> "Network":
+        """Random weights, from one draw for all of them: every further call costs compilation."""
+        zeros, unravel = ravel_pytree(Network.zeros(sizes))
+        network = unravel(jax.random.normal(key, zeros.shape))
+        return Network(network.encoder.scaled(), network.decoder.scaled())
 
     def summarise(
         self,
@@ -74,11 +79,9 @@ class Network(eqx.Module):
         return posterior(self.summarise(inputs, present, prior_precision), prior_precision)
 
 
-def unravel(sizes: Sizes, vector: Float[Array, " all_parameters"]) -> Network:
+def unravel(sizes: Sizes, vector: Float[Array, " parameters"]) -> Network:
     """The network that a vector of all parameters stands for."""
-    template = jax.eval_shape(lambda: Network.init(sizes, jax.random.key(0)))
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), template)
-    return ravel_pytree(zeros)[1](vector)
+    return ravel_pytree(Network.zeros(sizes))[1](vector)
 
 
 def mean_strength(

@@ -83,7 +83,7 @@ def _plain(leaf: Any) -> np.ndarray:
 
 def _restored(like: Any, saved: np.ndarray) -> jax.Array:
     if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(saved)
+        return jax.random.wrap_key_data(jax.numpy.asarray(saved))
     return jax.numpy.asarray(saved)
 
 

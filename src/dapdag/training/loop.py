@@ -125,7 +125,7 @@ class _Run:
         plan: Plan,
         checkpoint: Checkpoint | None,
     ) -> "_Run":
-        state = jax.vmap(functools.partial(initial_state, config.sizes))(keys)
+        state = jax.jit(jax.vmap(functools.partial(initial_state, config.sizes)))(keys)
         run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(HISTORY))))
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
@@ -219,13 +219,13 @@ def _budget(plan: Plan, epoch: int) -> Budget:
     until = min(s for s in stops if s is not None)
     settled = plan.settle is None or epoch >= plan.settle
     return Budget(
-        first_epoch=jnp.array(epoch),
-        n_epochs=jnp.array(min(EPOCHS_PER_CALL, until - epoch)),
-        max_epochs=jnp.array(plan.max_epochs),
-        steps=jnp.array(plan.steps),
-        patience=jnp.array(plan.patience),
-        may_stop=jnp.array(settled and epoch >= plan.first_stop),
-        keeps_best=jnp.array(settled),
+        first_epoch=jnp.int32(epoch),
+        n_epochs=jnp.int32(min(EPOCHS_PER_CALL, until - epoch)),
+        max_epochs=jnp.float32(plan.max_epochs),
+        steps=jnp.int32(plan.steps),
+        patience=jnp.int32(plan.patience),
+        may_stop=jnp.bool_(settled and epoch >= plan.first_stop),
+        keeps_best=jnp.bool_(settled),
     )
 
 
