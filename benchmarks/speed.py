@@ -3,8 +3,9 @@
     python benchmarks/speed.py
 
 Prints: time of the first compilation (cache off); a warm fit against scikit-learn's MLPRegressor of
-the same width on the pooled rows; ten replicates as lanes against ten fits; rows predicted a second.
-Every ratio is the median over alternating repetitions, because single timings mean little on a
+the same width on the pooled rows; ten replicates as lanes against ten fits; rows predicted per
+second.
+Every ratio is the median over alternating repetitions: single timings mean little on a
 shared machine.
 """
 

@@ -76,7 +76,8 @@ def classification(seed, options):
         "boosting": HistGradientBoostingClassifier(**boosting_options(seed)),
     }
     probability = {
-        n: m.fit(split.X, split.y).predict_proba(split.X_target)[:, 1] for n, m in pooled.items()
+        name: model.fit(split.X, split.y).predict_proba(split.X_target)[:, 1]
+        for name, model in pooled.items()
     }
     ours = DAPDAGClassifier(**options).fit(split.X, split.y, sample_domain=split.sample_domain)
     probability["dapdag"] = ours.predict_proba(split.X_target)[:, 1]
@@ -109,18 +110,16 @@ def report(table, pooled, prefix, unit):
     sign = 1 if unit != "log-loss" else -1
     best = max(methods[: len(pooled)], key=lambda m: sign * table[m].mean())
     ours, oracle = table[f"{prefix}dapdag"], table[f"{prefix}oracle"]
-    print(f"\n{unit}, mean (s.e.) over {len(table)} seeds")
+    print(f"\n{unit} over {len(table)} seeds: mean (s.e.), median")
     for m in methods:
-        print(
-            f"  {m:14s} {table[m].mean():.4f} ({table[m].sem():.4f})  median {table[m].median():.4f}"
-        )
+        column = table[m]
+        print(f"  {m:14s} {column.mean():.4f} ({column.sem():.4f})  {column.median():.4f}")
     closed = (ours.mean() - table[best].mean()) / (oracle.mean() - table[best].mean())
     print(f"  gap to the oracle closed, from the better pooled method ({best}): {closed:.1%}")
     for m in methods[: len(pooled)]:
         gain = sign * (ours - table[m])
-        print(
-            f"  dapdag - {m}: {gain.mean():+.4f} ({gain.sem():.4f}), better in {(gain > 0).mean():.0%}"
-        )
+        wins = (gain > 0).mean()
+        print(f"  dapdag - {m}: {gain.mean():+.4f} ({gain.sem():.4f}), better in {wins:.0%}")
     for where, part in table.groupby("inside"):
         values = "  ".join(f"{m} {part[m].mean():.4f}" for m in methods)
         print(f"  target {'inside' if where else 'outside'} the sources ({len(part)}): {values}")

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 FloatArray = NDArray[np.float32]
 N_KNOTS = 257
 TAIL = 0.01
+REACH = 2.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Continuous:
             pick = np.unique(np.clip(pick, 0, len(values) - 1))
             values, mid_rank = values[pick], mid_rank[pick]
         scores = ndtri(mid_rank)
+        if len(values) >= 10 and REACH > 0:
+            values, scores = _with_tails(values, scores)
         mapped = np.interp(seen, values, scores)
         return Continuous(name, values, (scores - mapped.mean()) / (mapped.std() or 1.0))
 
@@ -61,6 +64,20 @@ class Continuous:
 
     def decode(self, encoded: NDArray[np.floating]) -> NDArray[np.float64]:
         return np.interp(encoded[:, 0], self.scores, self.knots)
+
+
+def _with_tails(
+    values: NDArray[np.float64], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """One more knot at each end, `REACH` further in scores along the slope of the outer values."""
+    low = max(1, int(np.searchsorted(scores, scores[0] + 0.7)))
+    high = min(len(scores) - 2, int(np.searchsorted(scores, scores[-1] - 0.7)))
+    step_low = REACH * (values[low] - values[0]) / (scores[low] - scores[0])
+    step_high = REACH * (values[-1] - values[high]) / (scores[-1] - scores[high])
+    return (
+        np.concatenate([[values[0] - step_low], values, [values[-1] + step_high]]),
+        np.concatenate([[scores[0] - REACH], scores, [scores[-1] + REACH]]),
+    )
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,10 @@ Variable = Continuous | Standardised | Discrete
 
 def learn_feature(name: Hashable, column: pd.Series) -> Variable:
     """A variable's type from its values: text and two-valued columns are discrete."""
+    if column.isna().all():
+        raise ValueError(
+            f"column {name!r} has no value in any source: drop it, nothing can be learned from it"
+        )
     numeric = pd.api.types.is_numeric_dtype(column) and not isinstance(
         column.dtype, pd.CategoricalDtype
     )
