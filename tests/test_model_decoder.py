@@ -3,15 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_model_layout import (
-    make_layout,
-    random_dag_mask,
-    random_values,
-    randomised,
-    sizes_for,
-)
-
-from dapdag.model import Network
+from test_model_layout import make_layout, random_dag_mask, random_network, random_values
 
 VARIABLES = 5
 BLOCKS = [slice(0, 1), slice(1, 4), slice(4, 5), slice(5, 6), slice(6, 7)]
@@ -20,26 +12,44 @@ ALL = jnp.ones((VARIABLES, VARIABLES))
 LAYOUT = make_layout()
 
 
-def make_decoder(has_predictor=True, n_shared=1, scale=0.7, seed=0):
-    sizes = sizes_for(LAYOUT, has_predictor=has_predictor, n_shared=n_shared)
-    return randomised(Network.init(sizes, jax.random.key(0)), scale, seed).decoder
+@pytest.fixture(scope="module")
+def network():
+    return random_network(LAYOUT, 0.7)
 
 
 @pytest.fixture(scope="module")
-def decoder():
-    return make_decoder()
+def decoder(network):
+    return network.decoder
 
 
 @eqx.filter_jit
 def jacobians(decoder, parents, row, env):
-    """∂ outputs / ∂ inputs, ∂ outputs / ∂ E, ∂ label / ∂ inputs, ∂ label / ∂ E."""
+    """∂ outputs / ∂ inputs and ∂ outputs / ∂ E of the reconstructions of one row."""
 
-    def both(row, env):
-        outputs, label = decoder.reconstruct(LAYOUT, parents, row[None], env)
-        return outputs[0], label[0]
+    def outputs(row, env):
+        return decoder.reconstruct(LAYOUT, parents, row[None], env)[0]
 
-    (out_row, out_env), (label_row, label_env) = jax.jacrev(both, argnums=(0, 1))(row, env)
-    return out_row, out_env, label_row, label_env
+    return jax.jacrev(outputs, argnums=(0, 1))(row, env)
+
+
+@eqx.filter_jit
+def label_jacobians(network, parents, row, env):
+    """∂ label / ∂ inputs and ∂ label / ∂ E of every vote: [votes, columns], [votes, dim]."""
+
+    def votes(row, env):
+        return network.predict(LAYOUT, parents, row[None], env[None])[0, :, 0, 0]
+
+    return jax.jacrev(votes, argnums=(0, 1))(row, env)
+
+
+@eqx.filter_jit
+def reconstruct(network, parents, inputs, env):
+    return network.decoder.reconstruct(LAYOUT, parents, inputs, env)
+
+
+@eqx.filter_jit
+def predict(network, parents, inputs, envs):
+    return network.predict(LAYOUT, parents, inputs, envs)
 
 
 def random_point(seed):
@@ -70,77 +80,83 @@ def test_no_variable_sees_its_own_columns_under_any_mask(decoder):
     assert all((block != 0).all() for block in others)
 
 
-def test_the_environment_reaches_every_variable_and_the_label(decoder):
-    _, by_env, _, label_by_env = jacobians(decoder, 0 * ALL, *random_point(1))
+def test_the_environment_reaches_every_variable_and_the_label(network):
+    by_env = jacobians(network.decoder, 0 * ALL, *random_point(1))[1]
     assert (np.asarray(by_env) != 0).all()
-    assert (np.asarray(label_by_env) != 0).all()
+    by_env = label_jacobians(network, 0 * ALL, *random_point(1))[1]
+    assert (np.asarray(by_env) != 0).all()
 
 
-def test_the_predictor_sees_every_feature_and_never_the_label(decoder):
+def test_the_predictor_sees_every_feature_and_never_the_label(network):
     for parents in (ALL, 0 * ALL):
-        found = np.asarray(jacobians(decoder, parents, *random_point(2))[2])
+        found = np.asarray(label_jacobians(network, parents, *random_point(2))[0])
         assert (found[:, :LABEL] != 0).all()
         assert (found[:, LABEL:] == 0).all()
 
 
 def test_without_a_predictor_the_label_is_predicted_from_its_parents():
-    decoder = make_decoder(has_predictor=False)
+    network = random_network(LAYOUT, 0.7, n_predictors=0)
     parents = random_dag_mask(VARIABLES, 1)
-    row, env = random_point(3)
-    outputs, label = decoder.reconstruct(LAYOUT, parents, row[None], env)
-    np.testing.assert_array_equal(outputs[:, LABEL:], label)
-    found = np.asarray(jacobians(decoder, parents, row, env)[2])[0]
+    (found,) = np.asarray(label_jacobians(network, parents, *random_point(3))[0])
     for parent, block in enumerate(BLOCKS):
         assert (found[block] != 0).all() == bool(parents[parent, VARIABLES - 1])
 
 
-@pytest.mark.parametrize("has_predictor", [True, False])
-def test_predict_is_the_labels_part_of_reconstruct(has_predictor):
-    decoder = make_decoder(has_predictor)
+def test_without_a_predictor_the_prediction_is_the_labels_reconstruction():
+    network = random_network(LAYOUT, 0.7, n_predictors=0)
     parents = random_dag_mask(VARIABLES, 0)
     inputs = random_values(LAYOUT, 20)
-    envs = jnp.asarray(np.random.default_rng(0).normal(size=(3, 2)), dtype=jnp.float32)
-    found = decoder.predict(LAYOUT, parents, inputs, envs)
-    assert found.shape == (3, 20, 1)
+    envs = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32)
+    found = predict(network, parents, inputs, envs)
+    assert found.shape == (3, 1, 20, 1)
     for env, predicted in zip(envs, found, strict=True):
-        _, label = decoder.reconstruct(LAYOUT, parents, inputs, env)
-        np.testing.assert_allclose(predicted, label, rtol=1e-4, atol=1e-5)
+        outputs = reconstruct(network, parents, inputs, env)
+        np.testing.assert_allclose(predicted[0], outputs[:, LABEL:], rtol=1e-4, atol=1e-5)
 
 
-def test_reconstruct_is_filters_then_shared_layers_then_heads():
-    decoder = make_decoder(n_shared=2)
+def test_reconstruction_and_prediction_are_filters_then_layers_then_heads():
+    network = random_network(LAYOUT, 0.7, n_shared=2)
     parents = random_dag_mask(VARIABLES, 4)
     inputs = random_values(LAYOUT, 20)
-    env = np.array([0.3, -1.2])
-    outputs, label = decoder.reconstruct(LAYOUT, parents, inputs, jnp.asarray(env))
-    expected, expected_label = numpy_forward(decoder, parents, inputs, env)
-    np.testing.assert_allclose(outputs, expected, rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(label, expected_label, rtol=1e-3, atol=1e-4)
+    envs = np.array([[0.3, -1.2], [1.0, 0.2]], dtype=np.float32)
+    votes = predict(network, parents, inputs, envs)
+    for env, found_votes in zip(envs, votes, strict=True):
+        expected, expected_votes = numpy_forward(network, parents, inputs, env)
+        found = reconstruct(network, parents, inputs, env)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(found_votes, expected_votes, rtol=1e-3, atol=1e-4)
 
 
-def numpy_forward(decoder, parents, inputs, env):
-    """One variable after the other, in double precision."""
-    d = jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), decoder)
+def numpy_forward(network, parents, inputs, env):
+    """Reconstructions and votes, one variable after the other, in double precision."""
+    exact = jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), network)
+    d, p = exact.decoder, exact.predictor
     x = np.asarray(inputs, dtype=np.float64)
 
     def elu(a):
         return np.where(a > 0, a, np.expm1(np.minimum(a, 0)))
 
-    def hidden(target, visible):
+    def hidden(part, k, layers, visible):
         masked = np.zeros_like(x)
         for v in visible:
             masked[:, BLOCKS[v]] = x[:, BLOCKS[v]]
-        h = elu(masked @ d.filters[target] + env @ d.env_filters[target] + d.filter_bias[target])
-        for weight, bias in d.shared:
+        env_filter = part.env_filters[k]
+        powers = np.concatenate([env, env**2])[: len(env_filter)]  # the predictor also takes E²
+        h = elu(masked @ part.filters[k] + powers @ env_filter + part.filter_bias[k])
+        for weight, bias in layers:
             h = elu(h @ weight + bias)
         return h
 
     outputs = np.zeros_like(x)
     for j, block in enumerate(BLOCKS):
         seen = [i for i in range(VARIABLES) if i != j and parents[i, j]]
-        outputs[:, block] = hidden(j, seen) @ d.heads[block].T + d.head_bias[block]
-    label = hidden(VARIABLES, range(VARIABLES - 1)) @ d.label_head.T + d.label_bias
-    return outputs, label
+        outputs[:, block] = hidden(d, j, d.shared, seen) @ d.heads[block].T + d.head_bias[block]
+    votes = []
+    for k in range(len(p.filters)):
+        layers = [(weight[k], bias[k]) for weight, bias in p.layers]
+        top = hidden(p, k, layers, range(VARIABLES - 1))
+        votes.append(top @ p.heads[k].T + p.head_bias[k])
+    return outputs, np.stack(votes)
 
 
 def test_adjacency_is_the_norm_of_row_blocks(decoder):
@@ -160,7 +176,7 @@ def test_adjacency_has_a_finite_gradient_where_a_block_is_zero(decoder):
 
 @pytest.mark.parametrize("n_shared", [0, 2])
 def test_path_strength_bounds_the_jacobian(n_shared):
-    decoder = make_decoder(n_shared=n_shared)
+    decoder = random_network(LAYOUT, 0.7, n_shared=n_shared).decoder
     bound = np.asarray(decoder.path_strength(LAYOUT))
     for seed in range(5):
         found = np.abs(np.asarray(jacobians(decoder, ALL, *random_point(seed))[0]))
@@ -169,7 +185,7 @@ def test_path_strength_bounds_the_jacobian(n_shared):
 
 
 def test_path_strength_is_the_jacobian_where_every_unit_is_on():
-    positive = jax.tree.map(jnp.abs, make_decoder(n_shared=2))
+    positive = jax.tree.map(jnp.abs, random_network(LAYOUT, 0.7, n_shared=2).decoder)
     strength = np.asarray(positive.path_strength(LAYOUT))
     row, env = jax.tree.map(jnp.abs, random_point(0))
     found = np.asarray(jacobians(positive, ALL, row, env)[0])

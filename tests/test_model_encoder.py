@@ -3,17 +3,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_model_layout import make_layout, random_values, randomised, sizes_for
+from test_model_layout import make_layout, random_network, random_values, randomised
 
-from dapdag.model import Encoder, Network, Posterior
+from dapdag.model import Posterior
 from dapdag.model.encoder import posterior
 
-COLUMNS, ROWS, NU0 = 4, 30, 1.7
+COLUMNS, ROWS, NU0 = 6, 30, 1.7
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["dim1", "dim3"])
 def encoder(request):
-    return Encoder.init(COLUMNS, 8, request.param, jax.random.key(request.param))
+    return random_network(make_layout(), 0.4, env_dim=request.param).encoder
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_draws_have_the_posteriors_moments():
 
 def test_the_labels_columns_are_invisible_to_the_encoder():
     layout = make_layout()
-    network = Network.init(sizes_for(layout), jax.random.key(0))
+    network = random_network(layout, 0.4)
     inputs = random_values(layout, ROWS)
     present = jnp.ones(ROWS)
     q = network.infer(inputs, present, NU0)

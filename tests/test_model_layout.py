@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dapdag.model import Layout, Sizes
+from dapdag.model import Layout, Network, Sizes
 
 MIXED = (
     ("continuous", 1),
@@ -44,9 +44,11 @@ def make_layout(kinds=MIXED, columns=None, variables=None, label_columns=None, c
     )
 
 
-def sizes_for(layout, label_columns=1, hidden=6, env_dim=2, n_shared=1, has_predictor=True):
+def random_network(layout, scale, seed=0, label_columns=1, env_dim=2, n_shared=1, n_predictors=2):
+    """A small network for the layout with every parameter drawn from N(0, scale²)."""
     columns, variables = layout.owner.shape
-    return Sizes(columns, variables, label_columns, hidden, env_dim, n_shared, has_predictor)
+    sizes = Sizes(columns, variables, label_columns, 6, env_dim, n_shared, n_predictors)
+    return randomised(jax.eval_shape(lambda: Network.zeros(sizes)), scale, seed)
 
 
 def random_values(layout, rows, seed=0):
@@ -75,9 +77,9 @@ def random_dag_mask(variables, seed):
     return jnp.asarray(mask)
 
 
-def randomised(network, scale, seed=0):
-    """The same network with every parameter drawn afresh from N(0, scale²)."""
-    leaves, structure = jax.tree.flatten(network)
+def randomised(tree, scale, seed=0):
+    """The same tree with every array drawn afresh from N(0, scale²)."""
+    leaves, structure = jax.tree.flatten(tree)
     rng = np.random.default_rng(seed)
     return jax.tree.unflatten(
         structure, [jnp.asarray(rng.normal(0, scale, a.shape), dtype=a.dtype) for a in leaves]

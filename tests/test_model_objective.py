@@ -9,13 +9,7 @@ from scipy.linalg import expm
 from scipy.special import log_softmax
 from scipy.stats import norm
 from test_model_decoder import BLOCKS, numpy_forward
-from test_model_layout import (
-    make_layout,
-    random_dag_mask,
-    random_values,
-    randomised,
-    sizes_for,
-)
+from test_model_layout import make_layout, random_dag_mask, random_network, random_values
 
 from dapdag.model import Network, Posterior
 from dapdag.model.objective import (
@@ -60,7 +54,7 @@ def make_weights(**changes):
 
 @functools.cache
 def network():
-    drawn = randomised(Network.init(sizes_for(LAYOUT), jax.random.key(0)), 0.4, seed=1)
+    drawn = random_network(LAYOUT, 0.4, seed=1)
     # Small filters keep log_det inside its domain.
     return eqx.tree_at(lambda n: n.decoder.filters, drawn, drawn.decoder.filters / 3)
 
@@ -115,7 +109,7 @@ def numpy_terms(formulation, network, batch, normal):
             env, env_term = mu, (mu**2).sum()
 
     few = slice(0, DECODER_ROWS)
-    outputs, label = numpy_forward(network.decoder, PARENTS, inputs[few], env)
+    outputs, votes = numpy_forward(network, PARENTS, inputs[few], env)
     kinds = ["continuous", "categorical", "binary", "continuous", "continuous"]
     log_scale = np.asarray(network.decoder.log_scale)
 
@@ -135,8 +129,11 @@ def numpy_terms(formulation, network, batch, normal):
         seen = (observed[few, v] * present[few]) == 1
         rec += loss[seen].mean()
     labelled = (observed[few, -1] * present[few]) == 1
-    scale = float(network.decoder.label_log_scale)
-    pred = cell_loss("continuous", label, values[few, -1:], scale)[labelled].mean()
+    scale = float(network.label_log_scale())
+    # Every vote answers for itself: the mean of losses, not the loss of the mean.
+    pred = np.mean(
+        [cell_loss("continuous", v, values[few, -1:], scale)[labelled].mean() for v in votes]
+    )
 
     lasso_edges = np.asarray(network.decoder.adjacency(LAYOUT), dtype=np.float64) * PARENTS
     edges = lasso_edges
@@ -191,20 +188,16 @@ def is_zero(tree):
 
 
 def test_without_its_weight_the_predictor_has_no_gradient():
-    def predictor(g):
-        d = g.decoder
-        return d.filters[-1], d.env_filters[-1], d.label_head, d.label_bias, d.label_log_scale
-
     _, on = evaluate(BAYESIAN, make_weights(), network(), make_batch())
     _, off = evaluate(BAYESIAN, make_weights(prediction=0.0), network(), make_batch())
-    assert not any(is_zero(part) for part in predictor(on))
-    assert is_zero(predictor(off))
+    assert not any(is_zero(leaf) for leaf in jax.tree.leaves(on.predictor))
+    assert is_zero(off.predictor)
 
 
 def test_without_its_weight_the_reconstruction_moves_nothing():
     def reconstructor(g):
         d = g.decoder
-        return d.env_filters[:-1], d.heads, d.head_bias, d.log_scale
+        return d.env_filters, d.heads, d.head_bias, d.log_scale
 
     _, on = evaluate(PAPER, make_weights(), network(), make_batch())
     _, off = evaluate(PAPER, make_weights(reconstruction=0.0), network(), make_batch())
@@ -218,20 +211,24 @@ def test_without_structure_only_prediction_and_environment_remain():
         WEIGHTS["prediction"] * terms["prediction"] + WEIGHTS["environment"] * terms["environment"]
     )
     np.testing.assert_allclose(terms["total"], expected, rtol=1e-5)
-    assert is_zero(gradient.decoder.filters[:-1]) and is_zero(gradient.decoder.heads)
+    assert is_zero(gradient.decoder)
+    assert not is_zero(gradient.predictor) and not is_zero(gradient.encoder)
 
 
 def test_acyclicity_and_sparsity_alone_push_on_filters_of_edges_only():
     others = dict.fromkeys(["prediction", "reconstruction", "environment"], 0.0)
     lasso, cycles, neither = (
-        evaluate(PAPER, make_weights(**others, acyclicity=a, sparsity=b), network(), make_batch())[1]
-        for a, b in [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
+        evaluate(PAPER, make_weights(**others, **change), network(), make_batch())[1]
+        for change in (
+            {"acyclicity": 0.0, "sparsity": 1.0},
+            {"acyclicity": 1.0, "sparsity": 0.0},
+            {"acyclicity": 0.0, "sparsity": 0.0},
+        )
     )
     assert is_zero(neither)
     for gradient in (lasso, cycles):
-        assert is_zero(gradient.encoder)
+        assert is_zero((gradient.encoder, gradient.predictor))
         assert is_zero((gradient.decoder.heads, gradient.decoder.env_filters))
-        assert is_zero(gradient.decoder.filters[-1])
     filters = np.asarray(network().decoder.filters)
     for i, j in np.ndindex(VARIABLES, VARIABLES):
         block = np.asarray(lasso.decoder.filters)[j, BLOCKS[i]]
@@ -353,7 +350,7 @@ def test_a_batch_without_labels_predicts_nothing_and_is_harmless():
     unlabelled = eqx.tree_at(lambda b: b.observed, batch, batch.observed.at[:, -1].set(0.0))
     terms, gradient = evaluate(BAYESIAN, make_weights(), network(), unlabelled)
     assert terms["prediction"] == 0
-    assert is_zero(gradient.decoder.label_head)
+    assert is_zero(gradient.predictor)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((terms, gradient)))
 
 
@@ -366,36 +363,43 @@ def replaced(array, index, values):
 
 def padded(network, big, label_columns):
     """The same network among more columns and variables; what is new is filled with noise."""
-    sizes = sizes_for(big, label_columns)
-    noise = randomised(jax.eval_shape(lambda: Network.init(sizes, jax.random.key(0))), 1.0, seed=9)
+    noise = random_network(big, 1.0, seed=9, label_columns=label_columns)
     columns = np.flatnonzero(np.asarray(big.owner).sum(1))
     variables = np.flatnonzero(np.asarray(big.real))
-    targets = np.append(variables, big.owner.shape[1])
-    small, d = network.decoder, noise.decoder
-    width = small.label_head.shape[0]
-    decoder = eqx.tree_at(
-        lambda d: (
-            *(d.filters, d.env_filters, d.filter_bias, d.shared),
-            *(d.heads, d.head_bias, d.label_head, d.label_bias, d.log_scale, d.label_log_scale),
-        ),
-        d,
-        (
-            replaced(d.filters, np.ix_(targets, columns), small.filters),
-            replaced(d.env_filters, targets, small.env_filters),
-            replaced(d.filter_bias, targets, small.filter_bias),
-            small.shared,
-            replaced(d.heads, columns, small.heads),
-            replaced(d.head_bias, columns, small.head_bias),
-            replaced(d.label_head, slice(width), small.label_head),
-            replaced(d.label_bias, slice(width), small.label_bias),
-            replaced(d.log_scale, variables, small.log_scale),
-            small.label_log_scale,
-        ),
+    everything = slice(None)
+
+    def embed(part, places):
+        """Put the small arrays at their places in the large ones; all others as they are."""
+        small, large = getattr(network, part), getattr(noise, part)
+        for name, index in places.items():
+            value = replaced(getattr(large, name), index, getattr(small, name))
+            small = eqx.tree_at(lambda p, n=name: getattr(p, n), small, value)
+        return small
+
+    width = network.predictor.head_bias.shape[1]
+    decoder = embed(
+        "decoder",
+        {
+            "filters": np.ix_(variables, columns),
+            "env_filters": variables,
+            "filter_bias": variables,
+            "heads": columns,
+            "head_bias": columns,
+            "log_scale": variables,
+        },
+    )
+    predictor = embed(
+        "predictor",
+        {
+            "filters": (everything, columns),
+            "heads": (everything, slice(width)),
+            "head_bias": (everything, slice(width)),
+        },
     )
     first, *later = network.encoder.weights
     wide_first = replaced(noise.encoder.weights[0], slice(len(first)), first)
     encoder = eqx.tree_at(lambda e: e.weights, network.encoder, (wide_first, *later))
-    return Network(encoder, decoder), columns, variables
+    return Network(encoder, decoder, predictor, label_columns), columns, variables
 
 
 @pytest.mark.parametrize("formulation", [BAYESIAN, PAPER], ids=["bayesian", "paper"])
@@ -424,6 +428,7 @@ def test_padded_columns_and_variables_change_nothing(formulation):
     pads = np.setdiff1d(np.arange(12), columns)
     assert is_zero(wide_gradient.decoder.filters[:, pads])
     assert is_zero(wide_gradient.decoder.heads[pads])
+    assert is_zero(wide_gradient.predictor.filters[:, pads])
     assert is_zero(wide_gradient.encoder.weights[0][pads[pads < 10]])
 
 
@@ -440,9 +445,10 @@ def test_padding_changes_no_output():
     @jax.jit
     def outputs(network, layout, parents, values):
         inputs = layout.inputs(values, jnp.ones((ROWS, layout.owner.shape[1])))
-        return network.decoder.reconstruct(layout, parents, inputs, NORMAL)
+        votes = network.predict(layout, parents, inputs, NORMAL[None])
+        return network.decoder.reconstruct(layout, parents, inputs, NORMAL), votes
 
-    narrow, label = outputs(network(), LAYOUT, PARENTS, values)
-    found, found_label = map(np.asarray, outputs(wide, big, wide_parents, wide_values))
+    narrow, votes = outputs(network(), LAYOUT, PARENTS, values)
+    found, found_votes = map(np.asarray, outputs(wide, big, wide_parents, wide_values))
     np.testing.assert_allclose(found[:, columns], narrow, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(found_label[:, :1], label, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found_votes[..., :1], votes, rtol=1e-4, atol=1e-5)

@@ -194,7 +194,7 @@ def squared_weights(decoder: Decoder, layout: Layout, parents: ArrayLike) -> flo
     real = np.asarray(layout.real)
     owned = np.asarray(layout.owner).sum(1)  # 1 for the columns of the table
     allowed = np.asarray(layout.owner) @ (np.asarray(parents) * np.asarray(layout.any_edge()))
-    n = len(real)  # the filters after these belong to the label's predictor
+    n = len(real)
 
     def squares(weights: Any) -> NDArray[np.float64]:
         return np.asarray(weights, dtype=np.float64) ** 2
@@ -232,7 +232,7 @@ def _summed_losses(sizes, layout, vectors, parents, env, values, observed):
     inputs = layout.inputs(values, observed)
 
     def member(vector: jax.Array, env: jax.Array) -> jax.Array:
-        outputs, _ = unravel(sizes, vector).decoder.reconstruct(layout, parents, inputs, env)
+        outputs = unravel(sizes, vector).decoder.reconstruct(layout, parents, inputs, env)
         return (squared_or_cross_entropy(layout, outputs, values) * observed).sum(0)
 
     return jax.vmap(member)(jnp.asarray(vectors), env)

@@ -11,7 +11,7 @@ from .model import Layout, Sizes
 from .table import Table, Variable, column_owner, padded_size
 from .training.blocks import Blocks
 
-MAX_BATCH_ROWS = 512
+MAX_BATCH_ROWS = 128
 SMALLEST_BLOCK = 16
 
 

@@ -37,11 +37,12 @@ class _DAPDAG(BaseEstimator):
         env_dim: int = 1,
         hidden: int = 16,
         n_shared: int = 1,
+        n_predictors: int = 8,
         n_members: int = 1,
         exact_graph: bool = True,
-        max_epochs: int = 300,
-        patience: int = 50,
-        learning_rate: float = 3e-3,
+        max_epochs: int = 100,
+        patience: int = 20,
+        learning_rate: float = 5e-3,
         weight_decay: float = 0.0,
         prediction_weight: float = 1.0,
         reconstruction_weight: float = 1.0,
@@ -56,7 +57,7 @@ class _DAPDAG(BaseEstimator):
         edge_threshold: float = 0.1,
         validation_fraction: float = 0.1,
         steps: str | int = "size",
-        alternating: bool = True,
+        alternating: bool = False,
         n_draws: int = 32,
         checkpoint: str | None = None,
         random_state: Any = 0,
@@ -66,6 +67,7 @@ class _DAPDAG(BaseEstimator):
         self.env_dim = env_dim
         self.hidden = hidden
         self.n_shared = n_shared
+        self.n_predictors = n_predictors
         self.n_members = n_members
         self.exact_graph = exact_graph
         self.max_epochs = max_epochs

@@ -30,7 +30,7 @@ from .training.step import Problem, validation_residuals
 
 RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
 SMALLEST_BATCH = 0.25
-DECODER_ROWS = 128
+DECODER_ROWS = 64
 FEWEST_STEPS = 8
 FEW_RESIDUALS = 30
 
@@ -141,7 +141,7 @@ def _assemble(
             settings.hidden,
             settings.env_dim,
             settings.n_shared,
-            has_predictor=settings.exact_graph,
+            n_predictors=settings.n_predictors if settings.exact_graph else 0,
         ),
         formulation,
         batch_rows,

@@ -21,12 +21,13 @@ class Settings:
     env_dim: int = 1
     hidden: int = 16
     n_shared: int = 1
+    n_predictors: int = 8
     n_members: int = 1
     exact_graph: bool = True
     uses_environment: bool = True
-    max_epochs: int = 300
-    patience: int = 50
-    learning_rate: float = 3e-3
+    max_epochs: int = 100
+    patience: int = 20
+    learning_rate: float = 5e-3
     weight_decay: float = 0.0
     prediction_weight: float = 1.0
     reconstruction_weight: float = 1.0
@@ -41,14 +42,14 @@ class Settings:
     edge_threshold: float = 0.1
     validation_fraction: float = 0.1
     steps: str | int = "size"
-    alternating: bool = True
+    alternating: bool = False
     n_draws: int = 32
     checkpoint: str | None = None
     random_state: Any = 0
     verbose: int = 0
 
 
-_COUNTS = ("env_dim", "hidden", "n_members", "max_epochs", "patience", "n_draws")
+_COUNTS = ("env_dim", "hidden", "n_predictors", "n_members", "max_epochs", "patience", "n_draws")
 _WEIGHTS = (
     "weight_decay",
     "prediction_weight",

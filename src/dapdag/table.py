@@ -16,7 +16,7 @@ from scipy.special import ndtri
 FloatArray = NDArray[np.float32]
 N_KNOTS = 257
 TAIL = 0.01
-REACH = 2.0
+REACH = 1.0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from .encoder import Encoder, Posterior, Summary
 from .layout import Layout
 from .likelihoods import LIKELIHOODS, Bernoulli, Categorical, Gaussian
 from .network import Network, Sizes
+from .predictor import Predictor
 
 __all__ = [
     "LIKELIHOODS",
@@ -21,6 +22,7 @@ __all__ = [
     "Network",
     "ParentMask",
     "Posterior",
+    "Predictor",
     "Sizes",
     "Summary",
     "log_det",

@@ -12,6 +12,7 @@ from .decoder import Decoder, ParentMask
 from .encoder import Encoder, Posterior, Summary, posterior
 from .layout import Layout
 from .likelihoods import mean
+from .predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Sizes:
     hidden: int
     env_dim: int
     n_shared: int
-    has_predictor: bool
+    n_predictors: int
 
     @property
     def feature_columns(self) -> int:
@@ -32,32 +33,54 @@ class Sizes:
 
 
 class Network(eqx.Module):
-    """The encoder g and the decoder Θ."""
+    """The encoder g, the decoder Θ and the label's predictor.
+
+    Without a predictor the label is predicted through its own structural filter, as in the paper.
+    """
 
     encoder: Encoder
     decoder: Decoder
+    predictor: Predictor | None
+    label_columns: int = eqx.field(static=True)
 
     @staticmethod
     def zeros(sizes: Sizes) -> "Network":
+        shape = (sizes.hidden, sizes.env_dim, sizes.n_shared)
+        predictor = Predictor.zeros(sizes.n_predictors, sizes.columns, sizes.label_columns, *shape)
         return Network(
             Encoder.zeros(sizes.feature_columns, sizes.hidden, sizes.env_dim),
-            Decoder.zeros(
-                sizes.columns,
-                sizes.variables,
-                sizes.label_columns,
-                sizes.hidden,
-                sizes.env_dim,
-                sizes.n_shared,
-                sizes.has_predictor,
-            ),
+            Decoder.zeros(sizes.columns, sizes.variables, *shape),
+            predictor if sizes.n_predictors else None,
+            sizes.label_columns,
         )
 
     @staticmethod
     def init(sizes: Sizes, key: PRNGKeyArray) -> "Network":
         """Random weights, from one draw for all of them: every further call costs compilation."""
         zeros, unravel = ravel_pytree(Network.zeros(sizes))
-        network = unravel(jax.random.normal(key, zeros.shape))
-        return Network(network.encoder.scaled(), network.decoder.scaled())
+        drawn = unravel(jax.random.normal(key, zeros.shape))
+        predictor = None if drawn.predictor is None else drawn.predictor.scaled()
+        return Network(
+            drawn.encoder.scaled(), drawn.decoder.scaled(), predictor, sizes.label_columns
+        )
+
+    def predict(
+        self,
+        layout: Layout,
+        parents: ParentMask,
+        inputs: Float[Array, "rows columns"],
+        envs: Float[Array, "draws dim"],
+    ) -> Float[Array, "draws votes rows label_columns"]:
+        """The label's outputs for several draws of E, one vote per predictor."""
+        if self.predictor is not None:
+            return self.predictor.predict(layout, inputs, envs)
+        return self.decoder.predict(layout, parents, inputs, envs, self.label_columns)[:, None]
+
+    def label_log_scale(self) -> Float[Array, ""]:
+        """log of the noise scale that the label's prediction uses."""
+        if self.predictor is not None:
+            return self.predictor.log_scale
+        return self.decoder.log_scale[-1]
 
     def summarise(
         self,
@@ -98,8 +121,7 @@ def mean_strength(
     """
 
     def means(row: Array, env: Array) -> Array:
-        outputs, _ = network.decoder.reconstruct(layout, parents, row[None], env)
-        return mean(layout, outputs)[0]
+        return mean(layout, network.decoder.reconstruct(layout, parents, row[None], env))[0]
 
     def squares(row: Array, env: Array) -> tuple[Array, Array]:
         by_column, by_env = jax.jacfwd(means, argnums=(0, 1))(row, env)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -92,15 +93,15 @@ def reconstruction(losses: Float[Array, "rows variables"], seen: Array) -> Float
 def prediction(
     formulation: Formulation,
     layout: Layout,
-    decoder: Decoder,
+    network: Network,
     outputs: Float[Array, "rows label_columns"],
     batch: Batch,
 ) -> Float[Array, ""]:
     """Mean loss of the label over the rows that have one."""
     only_label = label_layout(layout, outputs.shape[1])
-    scale = decoder.label_scale()[None]
     values = batch.values[:, -outputs.shape[1] :]
     if formulation.bayesian:
+        scale = network.label_log_scale()[None]
         losses = -likelihoods.log_density(only_label, outputs, values, scale)
     else:
         losses = likelihoods.squared_or_cross_entropy(only_label, outputs, values)
@@ -152,10 +153,12 @@ def objective(
     inputs = layout.inputs(batch.values, batch.observed)
     env, env_term = _environment(formulation, weights, network, inputs, batch, normal)
     few = batch.head(decoder_rows)
-    outputs, label = network.decoder.reconstruct(layout, parents, inputs[:decoder_rows], env)
+    outputs = network.decoder.reconstruct(layout, parents, inputs[:decoder_rows], env)
     losses = cell_losses(formulation, layout, network.decoder, outputs, few.values)
     rec = reconstruction(losses, few.observed * few.present[:, None])
-    pred = prediction(formulation, layout, network.decoder, label, few)
+    # Each predictor answers for its own loss: trained on their mean alone they would specialise.
+    votes = network.predict(layout, parents, inputs[:decoder_rows], env[None])[0]
+    pred = jax.vmap(lambda vote: prediction(formulation, layout, network, vote, few))(votes).mean()
     h = acyclicity(formulation, layout, network.decoder, parents)
     lasso = group_lasso(layout, network.decoder, parents)
     total = (

@@ -236,7 +236,11 @@ def _advance(
     def one_lane(problem: Problem, state: State) -> tuple[State, jax.Array]:
         return run_epochs(config, problem, state, budget, EPOCHS_PER_CALL)
 
-    return jax.vmap(one_lane)(problem, state)
+    if len(state.active) > 1:
+        return jax.vmap(one_lane)(problem, state)
+    # A single lane reads its batches as slices; batched, they would be gathers, which are slower.
+    alone = jax.tree.map(lambda leaf: leaf[0], (problem, state))
+    return jax.tree.map(lambda leaf: leaf[None], one_lane(*alone))
 
 
 @eqx.filter_jit

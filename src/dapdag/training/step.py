@@ -92,7 +92,7 @@ def initial_state(sizes: Sizes, key: PRNGKeyArray) -> State:
     network = Network.init(sizes, k_init)
     halves = [
         Half(vector := ravel_pytree(part)[0], optimiser().init(vector))
-        for part in (network.encoder, network.decoder)
+        for part in (network.encoder, (network.decoder, network.predictor))
     ]
     return State(
         encoder=halves[0],
@@ -229,7 +229,7 @@ def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Floa
     """Mean over all validation rows of the label's loss, each domain with its own E."""
 
     def loss(network: Network, outputs: Array, batch: obj.Batch) -> Array:
-        return obj.prediction(config.formulation, problem.layout, network.decoder, outputs, batch)
+        return obj.prediction(config.formulation, problem.layout, network, outputs, batch)
 
     losses, counts = _on_validation_rows(config, problem, vector, loss)
     return (losses * counts).sum() / jnp.maximum(counts.sum(), 1.0)
@@ -263,7 +263,7 @@ def _on_validation_rows(
         inputs = layout.inputs(values, observed)
         env = network.infer(inputs, present, problem.weights.prior_precision).mean
         env = env * config.formulation.uses_environment
-        outputs = network.decoder.predict(layout, problem.parents, inputs, env[None])[0]
+        outputs = network.predict(layout, problem.parents, inputs, env[None])[0].mean(0)
         count = (present * observed[:, -1]).sum()
         return measure(network, outputs, obj.Batch(values, observed, present)), count
 
