@@ -81,11 +81,6 @@ def test_single_row_domains_make_blocks():
     assert (made.values[0, :2, :batch_rows, 0] == data.values[np.argsort(domain)]).all()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="rounding gives all rows of a domain to validation when validation_fraction is high, "
-    "and none is left for training",
-)
 @pytest.mark.parametrize(("size", "share"), [(50, 0.99), (5, 0.95)])
 def test_training_keeps_at_least_one_row(size, share):
     data, domain = numbered((size,))

@@ -97,11 +97,6 @@ def test_log_det_is_finite_outside_its_domain(scale):
     assert np.isfinite(gradient).all()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="log_det differentiates through the factor that scales weights back to its domain, so "
-    "outside it h does not depend on the size of a cycle",
-)
 @pytest.mark.parametrize("scale", [1.5, 5.0, 50.0])
 def test_log_det_pushes_large_cycles_down_outside_its_domain(scale):
     weights = np.zeros((SIZE, SIZE), dtype=np.float32)

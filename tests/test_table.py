@@ -182,11 +182,6 @@ def test_a_level_that_the_sources_never_saw_counts_as_missing(mixed):
     assert (values[:, 1:5] == 0).all()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="value_counts of a categorical column lists unused categories too, so a level that no "
-    "source has becomes a known level with a column that nothing trains",
-)
 def test_a_declared_category_that_the_sources_never_saw_counts_as_missing():
     column = pd.Series(pd.Categorical(["a", "b", "a"], categories=["a", "b", "c"]))
     variable = learn_feature("x", column)

@@ -134,7 +134,8 @@ def _split(
     train, valid = [], []
     for rows in rows_of:
         shuffled = rng.permutation(rows)
-        n_valid = round(valid_share * len(rows)) if len(rows) >= 5 else 0
+        wanted = round(valid_share * len(rows)) if len(rows) >= 5 else 0
+        n_valid = min(wanted, len(rows) - 1)
         valid.append(shuffled[:n_valid] if n_valid else shuffled)
         train.append(shuffled[n_valid:])
     return train, valid

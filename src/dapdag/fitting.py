@@ -95,7 +95,7 @@ def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
         problem, config, n_train = _assemble(samples, tables, settings, seeds)
         plan = _plan(settings, config, n_train, len(samples))
         keys = jnp.stack([jax.random.key(s) for _ in samples for s in seeds])
-        checkpoint = Checkpoint.open(settings.checkpoint, config, plan, problem)
+        checkpoint = Checkpoint.open(settings.checkpoint, config, plan, problem, seeds)
         with progress(plan.max_epochs, "training", settings.verbose) as bar:
             result = train(
                 config,
@@ -244,7 +244,10 @@ def _fit(
     keep = np.append(np.arange(len(table.features)), len(result.parents[first]) - 1)
     cut = np.ix_(keep, keep)
     structure = result.structure
-    history = np.nanmean(np.stack(result.history[lanes]), axis=0)
+    members = np.stack(result.history[lanes])
+    known = np.isfinite(members)
+    total = np.where(known, members, 0.0).sum(0)
+    history = np.where(known.any(0), total / np.maximum(known.sum(0), 1), np.nan)
     return Fit(
         model=model,
         adjacency=structure.adjacency[lanes].mean(0)[cut],

@@ -21,7 +21,7 @@ from .domains import Encoded, encode, layout_of
 from .model import Layout, Network, Posterior, Sizes, Summary
 from .model import objective as obj
 from .model.encoder import posterior
-from .model.likelihoods import MIN_LOG_SCALE, mean
+from .model.likelihoods import bounded_log_scale, mean
 from .model.network import unravel
 from .table import Table, padded_size
 
@@ -194,7 +194,7 @@ def reconstruct(model: Model, data: Encoded, env: NDArray[np.floating]) -> NDArr
 
 def noise_scale(network: Network) -> jax.Array:
     """Learned noise of the standardised label."""
-    return jnp.exp(jnp.maximum(network.label_log_scale(), MIN_LOG_SCALE))
+    return jnp.exp(bounded_log_scale(network.label_log_scale()))
 
 
 @eqx.filter_jit

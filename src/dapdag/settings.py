@@ -21,7 +21,7 @@ class Settings:
     env_dim: int = 1
     hidden: int = 16
     n_shared: int = 1
-    n_predictors: int = 8
+    n_predictors: int = 4
     n_members: int = 1
     exact_graph: bool = True
     uses_environment: bool = True

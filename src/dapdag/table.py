@@ -116,6 +116,7 @@ class Discrete:
     @staticmethod
     def learn(name: Hashable, column: pd.Series) -> "Discrete":
         counts = column.dropna().value_counts()
+        counts = counts[counts > 0]  # a categorical column also counts levels that no row has
         levels = sorted(counts.index, key=lambda v: (type(v).__name__, v))
         return Discrete(name, tuple(levels), tuple(float(counts[v]) for v in levels))
 

@@ -1,5 +1,6 @@
 """Smooth functions of a non-negative matrix that vanish exactly on the DAGs."""
 
+import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import expm
 from jaxtyping import Array, Float
@@ -32,9 +33,9 @@ def log_det(weights: Square, radius: float = 1.0) -> Float[Array, ""]:
     the value is large and the gradient still points towards smaller cycles.
     """
     size = weights.shape[0]
-    # A row sum bounds the spectral radius from above; it costs nothing and is differentiable
-    # almost everywhere, but must not take part in the gradient.
-    bound = jnp.minimum(weights.sum(0).max(), weights.sum(1).max())
+    # A row sum bounds the spectral radius from above and costs nothing. It takes no part in the
+    # gradient: h of the shrunk weights is constant along them.
+    bound = jax.lax.stop_gradient(jnp.minimum(weights.sum(0).max(), weights.sum(1).max()))
     shrink = jnp.minimum(1.0, 0.99 * radius / jnp.maximum(bound, 1e-12))
     inside = radius * jnp.eye(size) - weights * jnp.where(jnp.isfinite(shrink), shrink, 0.0)
     _, value = jnp.linalg.slogdet(inside)

@@ -21,6 +21,11 @@ Cells = Float[Array, "rows columns"]
 PerVariable = Float[Array, "rows variables"]
 
 
+def bounded_log_scale(log_scale: Array) -> Array:
+    """A log scale softly kept above the floor: one that fell low can still rise again."""
+    return MIN_LOG_SCALE + jax.nn.softplus(log_scale - MIN_LOG_SCALE)
+
+
 class Likelihood(Protocol):
     """What a type of variable has to know."""
 
@@ -40,7 +45,7 @@ class Gaussian:
 
     @staticmethod
     def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array) -> PerVariable:
-        bounded = jnp.maximum(log_scale, MIN_LOG_SCALE)
+        bounded = bounded_log_scale(log_scale)
         z = (values - outputs) @ layout.owner * jnp.exp(-bounded)
         return -0.5 * (z**2 + jnp.log(2 * jnp.pi)) - bounded
 
@@ -114,9 +119,9 @@ def mean(layout: Layout, outputs: Cells) -> Cells:
 
 def _log_normaliser(layout: Layout, outputs: Cells) -> Cells:
     """log Σ exp over the block that each column belongs to."""
-    # One shift for the whole row is enough for stability: a block whose logits lie more than
-    # 80 below the row's largest is clipped instead of underflowing to log 0.
-    shifted = jnp.maximum(outputs - jax.lax.stop_gradient(outputs.max(-1, keepdims=True)), -80.0)
-    block = jnp.exp(shifted) @ layout.owner
-    total = jnp.log(jnp.where(block > 0, block, 1.0))
-    return layout.to_columns(total) + (outputs - shifted)
+    owned = layout.owner.T > 0  # [variables, columns]
+    largest = jnp.where(owned, outputs[:, None, :], -jnp.inf).max(-1)  # [rows, variables]
+    shift = layout.to_columns(jax.lax.stop_gradient(jnp.where(owned.any(-1), largest, 0.0)))
+    # Padded columns would overflow: nothing is subtracted from them, and nobody reads them.
+    block = jnp.exp(jnp.where(owned.any(0), outputs - shift, 0.0)) @ layout.owner
+    return layout.to_columns(jnp.log(jnp.where(block > 0, block, 1.0))) + shift

@@ -1,6 +1,5 @@
 """The host's side of training: calls the compiled epochs, watches, stops, reads the graph off."""
 
-import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,7 +85,7 @@ def train(
             if run.epoch == plan.settle and run.structure is None:
                 run.settle()
             run.advance()
-            on_progress(run.epoch, float(np.nanmean(run.history[:, -1, -1])))
+            on_progress(run.epoch, run.latest_loss())
             if checkpoint is not None:
                 checkpoint.save_if_due(run.epoch, run.saved)
     except KeyboardInterrupt:
@@ -125,7 +124,7 @@ class _Run:
         plan: Plan,
         checkpoint: Checkpoint | None,
     ) -> "_Run":
-        state = jax.jit(jax.vmap(functools.partial(initial_state, config.sizes)))(keys)
+        state = _start(config, keys)
         run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(HISTORY))))
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
@@ -134,6 +133,12 @@ class _Run:
 
     def any_active(self) -> bool:
         return bool(np.any(np.asarray(self.state.active)))
+
+    def latest_loss(self) -> float:
+        """Validation loss of the last epoch, over the lanes where it is a number."""
+        latest = self.history[:, -1, -1]
+        known = latest[np.isfinite(latest)]
+        return float(known.mean()) if len(known) else float("nan")
 
     def advance(self) -> None:
         budget = _budget(self.plan, self.epoch)
@@ -227,6 +232,11 @@ def _budget(plan: Plan, epoch: int) -> Budget:
         may_stop=jnp.bool_(settled and epoch >= plan.first_stop),
         keeps_best=jnp.bool_(settled),
     )
+
+
+@eqx.filter_jit
+def _start(config: StepConfig, keys: jax.Array) -> State:
+    return jax.vmap(lambda key: initial_state(config.sizes, key))(keys)
 
 
 @eqx.filter_jit

@@ -187,7 +187,8 @@ def _one_step(
             decoder=jax.tree.map(keep, decoder, state.decoder),
             average=keep(
                 state.average
-                + (jnp.concatenate([encoder.vector, decoder.vector]) - state.average) / HORIZON,
+                # The weights before the move: of those the loss is known to be finite.
+                + (jnp.concatenate(before) - state.average) / HORIZON,
                 state.average,
             ),
             best=state.best,
@@ -226,13 +227,16 @@ def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]
 
 
 def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Float[Array, ""]:
-    """Mean over all validation rows of the label's loss, each domain with its own E."""
+    """Mean over all validation rows of the label's loss, each domain with its own E.
+
+    Not a number when none of these rows has a label: then no epoch can be told from another.
+    """
 
     def loss(network: Network, outputs: Array, batch: obj.Batch) -> Array:
         return obj.prediction(config.formulation, problem.layout, network, outputs, batch)
 
     losses, counts = _on_validation_rows(config, problem, vector, loss)
-    return (losses * counts).sum() / jnp.maximum(counts.sum(), 1.0)
+    return (losses * counts).sum() / counts.sum()
 
 
 def validation_residuals(
@@ -273,7 +277,8 @@ def _on_validation_rows(
 def _judge(state: State, loss: Array, budget: Budget) -> State:
     """Remember the best weights so far; stop the lane when patience has run out."""
     better = state.active & (loss < state.best_loss) & budget.keeps_best
-    waited = jnp.where(better, 0, state.since_best + state.active * budget.may_stop)
+    counts = state.active & budget.may_stop & jnp.isfinite(loss)
+    waited = jnp.where(better, 0, state.since_best + counts)
     return State(
         encoder=state.encoder,
         decoder=state.decoder,
