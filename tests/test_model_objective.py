@@ -10,6 +10,7 @@ from scipy.special import log_softmax
 from scipy.stats import norm
 from test_model_decoder import BLOCKS, numpy_forward
 from test_model_layout import make_layout, random_dag_mask, random_network, random_values
+from test_model_likelihoods import noise_scale
 
 from dapdag.model import Network, Posterior
 from dapdag.model.objective import (
@@ -116,7 +117,7 @@ def numpy_terms(formulation, network, batch, normal):
     def cell_loss(kind, out, value, scale):
         if kind == "continuous":
             if formulation.bayesian:
-                return -norm.logpdf(value[:, 0], out[:, 0], np.exp(scale))
+                return -norm.logpdf(value[:, 0], out[:, 0], noise_scale(scale))
             return (value[:, 0] - out[:, 0]) ** 2
         if kind == "binary":
             both = np.column_stack([np.zeros(len(out)), out[:, 0]])

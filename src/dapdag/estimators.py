@@ -277,7 +277,8 @@ class DAPDAGClassifier(ClassifierMixin, _DAPDAG):
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray:
         """The most probable class of every row."""
-        return self.classes_[self.predict_proba(X, sample_domain).argmax(1)]
+        best = self.predict_proba(X, sample_domain).argmax(1)
+        return self.classes_[best]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
         """Accuracy of the prediction."""
