@@ -14,13 +14,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.datasets import make_classification_domains, make_regression_domains
 
-QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2}
+QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2, "n_members": 1}
 
 
 @parametrize_with_checks(
     [
-        DAPDAGRegressor(max_epochs=40, hidden=8, n_predictors=2),
-        DAPDAGClassifier(max_epochs=40, hidden=8, n_predictors=2),
+        DAPDAGRegressor(max_epochs=40, hidden=8, n_predictors=2, n_members=1),
+        DAPDAGClassifier(max_epochs=40, hidden=8, n_predictors=2, n_members=1),
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):
@@ -140,7 +140,7 @@ def test_classes_may_be_strings_and_more_than_two():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(180, 3)), columns=["a", "b", "c"])
     y = np.array(["low", "mid", "top"])[np.digitize(X["a"], [-0.5, 0.5])]
-    model = DAPDAGClassifier(max_epochs=40, hidden=8, n_predictors=2)
+    model = DAPDAGClassifier(**{**QUICK, "max_epochs": 40})
     model.fit(X, y, sample_domain=np.repeat(["s", "t", "u"], 60))
     probability = model.predict_proba(X)
     assert list(model.classes_) == ["low", "mid", "top"]
@@ -208,7 +208,7 @@ def test_point_formulation_predicts_without_draws(split):
 
 
 def test_members_share_one_graph_and_their_environments_are_aligned(split):
-    model = DAPDAGRegressor(n_members=3, env_dim=1, **QUICK)
+    model = DAPDAGRegressor(**{**QUICK, "n_members": 3})
     model.fit(split.X, split.y, sample_domain=split.sample_domain)
     assert model._fit_.model.n_members == 3
     assert nx.is_directed_acyclic_graph(model.graph_)

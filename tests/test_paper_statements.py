@@ -27,7 +27,7 @@ def simulated():
 def fitted(**changes):
     """A regressor trained on all domains but the target; trained once per process."""
     _, split = simulated()
-    est = DAPDAGRegressor(max_epochs=EPOCHS, **changes)
+    est = DAPDAGRegressor(max_epochs=EPOCHS, n_members=1, **changes)
     return est.fit(split.X, split.y, sample_domain=split.sample_domain)
 
 
@@ -140,13 +140,15 @@ def test_removing_the_label_leaves_the_environment_alone():
 def test_renaming_the_domains_changes_nothing():
     _, split = simulated()
     names = np.array([f"hospital {d}" for d in split.sample_domain])
-    renamed = DAPDAGRegressor(max_epochs=EPOCHS).fit(split.X, split.y, sample_domain=names)
+    renamed = DAPDAGRegressor(max_epochs=EPOCHS, n_members=1).fit(
+        split.X, split.y, sample_domain=names
+    )
     np.testing.assert_array_equal(renamed.predict(split.X_target), fitted().predict(split.X_target))
 
 
 def test_units_of_the_label_do_not_matter():
     _, split = simulated()
-    scaled = DAPDAGRegressor(max_epochs=EPOCHS)
+    scaled = DAPDAGRegressor(max_epochs=EPOCHS, n_members=1)
     scaled.fit(split.X, 1000 * split.y + 5, sample_domain=split.sample_domain)
     back = (scaled.predict(split.X_target) - 5) / 1000
     np.testing.assert_allclose(back, fitted().predict(split.X_target), rtol=0.05, atol=0.05)
@@ -156,7 +158,7 @@ def test_units_of_the_label_do_not_matter():
 def classified(swap):
     _, split = simulated()
     y = (split.y > split.y.median()).to_numpy()
-    est = DAPDAGClassifier(max_epochs=EPOCHS)
+    est = DAPDAGClassifier(max_epochs=EPOCHS, n_members=1)
     return est.fit(split.X, ~y if swap else y, sample_domain=split.sample_domain)
 
 
@@ -182,7 +184,9 @@ def test_without_an_edge_threshold_the_graph_is_still_acyclic():
 
 def hopeless(learning_rate=1e30):
     _, split = simulated()
-    est = DAPDAGRegressor(max_epochs=EPOCHS, learning_rate=learning_rate, alternating=False)
+    est = DAPDAGRegressor(
+        max_epochs=EPOCHS, n_members=1, learning_rate=learning_rate, alternating=False
+    )
     return est.fit(split.X, split.y, sample_domain=split.sample_domain)
 
 

@@ -70,7 +70,7 @@ def demo(
         False, "--classification", help="Predict a class instead of a number."
     ),
     rows: int = typer.Option(500, help="Rows of each site."),
-    epochs: int = typer.Option(300, help="Longest training."),
+    epochs: int = typer.Option(150, help="Longest training."),
     quiet: bool = QUIET,
     as_json: bool = JSON,
 ) -> None:

@@ -22,10 +22,10 @@ class Settings:
     hidden: int = 16
     n_shared: int = 1
     n_predictors: int = 4
-    n_members: int = 1
+    n_members: int = 3
     exact_graph: bool = True
     uses_environment: bool = True
-    max_epochs: int = 100
+    max_epochs: int = 150
     patience: int = 20
     learning_rate: float = 5e-3
     weight_decay: float = 0.0

@@ -52,7 +52,7 @@ def run_demo(
     seed: int,
     classification: bool = False,
     rows: int = 500,
-    epochs: int = 300,
+    epochs: int = 150,
     verbose: int = 0,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> Demo:
