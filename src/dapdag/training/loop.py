@@ -1,7 +1,9 @@
 """The host's side of training: calls the compiled epochs, watches, stops, reads the graph off."""
 
+import os
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -143,7 +145,7 @@ class _Run:
     def advance(self) -> None:
         budget = _budget(self.plan, self.epoch)
         broken = np.asarray(self.state.broken)
-        self.state, terms = _advance(self.config, self.problem, self.state, budget)
+        self.state, terms = _advance_lanes(self.config, self.problem, self.state, budget)
         done = int(budget.n_epochs)
         self.history = np.concatenate([self.history, np.asarray(terms)[:, :done]], axis=1)
         self.epoch += done
@@ -232,6 +234,30 @@ def _budget(plan: Plan, epoch: int) -> Budget:
         may_stop=jnp.bool_(settled and epoch >= plan.first_stop),
         keeps_best=jnp.bool_(settled),
     )
+
+
+def _advance_lanes(
+    config: StepConfig, problem: Problem, state: State, budget: Budget
+) -> tuple[State, jax.Array]:
+    """All lanes, divided among the cores: one program hardly uses more than one of them.
+
+    Lanes that do not divide evenly go one by one, so that there is one shape to compile for.
+    """
+    lanes, cores = len(state.active), os.cpu_count() or 1
+    size = lanes // cores if lanes % cores == 0 else 1
+    starts = range(0, lanes, size)
+    if len(starts) == 1:
+        return _advance(config, problem, state, budget)
+
+    def part(start: int) -> tuple[State, jax.Array]:
+        data, weights = jax.tree.map(lambda leaf: leaf[start : start + size], (problem, state))
+        return jax.block_until_ready(_advance(config, data, weights, budget))
+
+    # The first part alone compiles; the others find the program made.
+    first = [part(0)] if budget.first_epoch == 0 else []
+    with ThreadPoolExecutor(cores) as pool:
+        parts = first + list(pool.map(part, starts[len(first) :]))
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
 @eqx.filter_jit
