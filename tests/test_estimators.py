@@ -157,7 +157,13 @@ def test_categories_are_one_node_and_an_unseen_one_is_survived():
     model = DAPDAGRegressor(**QUICK).fit(X, y, sample_domain=np.repeat([0, 1], 60))
     assert list(model.graph_) == ["colour", "size", "y"]
     unseen = X.assign(colour="black")
-    assert np.isfinite(model.predict(unseen)).all()
+    with pytest.warns(UserWarning, match="'colour': 120 cell"):
+        assert np.isfinite(model.predict(unseen)).all()
+
+
+def test_text_where_numbers_were_is_named(fitted, split):
+    with pytest.raises(ValueError, match="column 'X3' held numbers"):
+        fitted.predict(split.X_target.assign(X3="many"))
 
 
 def test_missing_cells_never_give_a_missing_prediction(fitted, split):

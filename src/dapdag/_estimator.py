@@ -1,5 +1,6 @@
 """What DAPDAGRegressor and DAPDAGClassifier share: fitting, environments, graph, saving."""
 
+import warnings
 from collections.abc import Hashable
 from dataclasses import fields
 from typing import Any, ClassVar, Self
@@ -184,7 +185,14 @@ class DAPDAGEstimator(BaseEstimator):
 
     def _ready(self, X: Any) -> tuple[inference.Model, pd.DataFrame]:
         check_is_fitted(self)
-        return self._fit_.model, as_frame(self, X, reset=False)
+        model, frame = self._fit_.model, as_frame(self, X, reset=False)
+        for name, count in model.table.unseen(frame).items():
+            warnings.warn(
+                f"column {name!r}: {count} cell(s) hold a value that no source has; they count as "
+                "missing",
+                stacklevel=3,
+            )
+        return model, frame
 
     def _label_distribution(self, X: Any, sample_domain: Any) -> inference.LabelDistribution:
         """The label's distribution row by row, each domain under its own E."""

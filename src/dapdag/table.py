@@ -186,6 +186,15 @@ class Table:
     def feature_width(self) -> int:
         return sum(v.width for v in self.features)
 
+    def unseen(self, X: pd.DataFrame) -> dict[Hashable, int]:
+        """How many cells of each discrete column hold a value that no source has."""
+        counts = {
+            v.name: int((~v.known(X.iloc[:, j]) & X.iloc[:, j].notna().to_numpy()).sum())
+            for j, v in enumerate(self.features)
+            if isinstance(v, Discrete)
+        }
+        return {name: count for name, count in counts.items() if count}
+
     def encode_label(self, y: Any) -> FloatArray:
         """The label's columns, NaN where the label is missing or of an unknown class."""
         if not isinstance(self.label, Discrete):
@@ -205,7 +214,7 @@ class Table:
                 observed[:, j] = variable.known(column)
                 values[:, start : start + variable.width] = variable.encode(column)
             else:
-                cells = column.to_numpy(dtype=float, na_value=np.nan)
+                cells = _numbers(variable.name, column)
                 block = variable.encode(cells)
                 missing = np.isnan(cells)
                 if missing.any():
@@ -214,6 +223,15 @@ class Table:
                 values[:, start : start + 1] = block
             start += variable.width
         return values, observed
+
+
+def _numbers(name: Hashable, column: pd.Series) -> NDArray[np.float64]:
+    try:
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {name!r} held numbers in the sources, but here it does not ({error})"
+        ) from error
 
 
 def padded_size(n: int, smallest: int = 4) -> int:
