@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Layout, Sizes
+from .model import Layout
 from .table import Table, Variable, column_owner, padded_size
 from .training.blocks import Blocks
 
@@ -146,6 +146,3 @@ def steps_per_epoch(n_train: NDArray[np.integer], batch_rows: int, smallest: flo
     n = n_train[n_train > 0].astype(float)
     mean_batch = (np.minimum(n, batch_rows) * (1 + smallest) / 2 * n).sum() / n.sum()
     return max(1, round(n.sum() / mean_batch))
-
-
-__all__ = ["Encoded", "Sizes", "encode", "layout_of", "make_blocks", "sizes_of", "steps_per_epoch"]

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .domains import Encoded, encode, layout_of
-from .model import Layout, Network, Posterior, Sizes, Summary
+from .model import Layout, Network, Sizes, Summary
 from .model import objective as obj
 from .model.encoder import posterior
 from .model.likelihoods import bounded_log_scale, mean
@@ -103,10 +103,14 @@ def _padded_piece(table: Table, X: pd.DataFrame) -> tuple[Encoded, NDArray[np.fl
     return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad)), present
 
 
+def _no_rows(model: Model) -> Summary:
+    zero = np.zeros((model.n_members, model.sizes.env_dim))
+    return Summary(zero, zero)  # type: ignore[arg-type]
+
+
 def summarise(model: Model, X: pd.DataFrame) -> Summary:
     """The encoder's summary of all rows of one domain, per member: [members, dim]."""
-    zero = np.zeros((model.n_members, model.sizes.env_dim))
-    total = Summary(zero, zero)  # type: ignore[arg-type]
+    total = _no_rows(model)
     for _, data, present in chunks(model.table, X):
         part = _summarise(
             model.sizes,
@@ -133,10 +137,9 @@ def environment_of(model: Model, summary: Summary) -> EnvPosterior:
 
 def infer_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
     """Posterior of E of the domain that `X` holds."""
-    if not model.formulation.uses_environment:
-        zero = np.zeros((model.n_members, model.sizes.env_dim))
-        return EnvPosterior(zero, zero)
-    return environment_of(model, summarise(model, X))
+    # Without environments nothing depends on the rows: no need to go through them.
+    uses = model.formulation.uses_environment
+    return environment_of(model, summarise(model, X) if uses else _no_rows(model))
 
 
 def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
@@ -250,6 +253,3 @@ def _reconstruct(sizes, layout, vectors, parents, env, values, observed):
         return mean(layout, decoder.reconstruct(layout, parents, inputs, env))
 
     return jax.vmap(member)(jnp.asarray(vectors), env).mean(0)
-
-
-__all__ = ["EnvPosterior", "LabelDistribution", "Model", "Posterior", "predict_label", "summarise"]

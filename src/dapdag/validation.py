@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
-    check_array,
     column_or_1d,
     validate_data,
 )
@@ -194,6 +193,3 @@ def _classes(target: NDArray, is_target: NDArray) -> tuple[NDArray, NDArray]:
 def _check_some_labels(known: NDArray) -> None:
     if not known.any():
         raise ValueError("no row of the sources has a label: y is missing everywhere")
-
-
-__all__ = ["as_frame", "check_array", "new_domains", "training_sample"]

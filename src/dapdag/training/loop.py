@@ -163,13 +163,16 @@ class _Run:
         self.structure = _read_graphs(adjacency, strength, self.plan)
         if not mask:
             return
-        masks = np.stack([dag.mask for dag in self.structure.dags]).astype(np.float32)
-        self.problem = eqx.tree_at(lambda p: p.parents, self.problem, jnp.asarray(masks))
+        self._mask_filters(self.structure)
         self.state = eqx.tree_at(
             lambda s: (s.best, s.best_loss),
             self.state,
             (vectors, jnp.full_like(self.state.best_loss, jnp.inf)),
         )
+
+    def _mask_filters(self, structure: Structure) -> None:
+        masks = np.stack([dag.mask for dag in structure.dags]).astype(np.float32)
+        self.problem = eqx.tree_at(lambda p: p.parents, self.problem, jnp.asarray(masks))
 
     def saved(self) -> tuple:
         """What a checkpoint holds; arrays of fixed shape except for the history."""
@@ -190,8 +193,7 @@ class _Run:
         if settled:
             self.structure = _read_graphs(np.asarray(adjacency), np.asarray(strength), self.plan)
             if self.plan.settle is not None:
-                masks = np.stack([dag.mask for dag in self.structure.dags]).astype(np.float32)
-                self.problem = eqx.tree_at(lambda p: p.parents, self.problem, jnp.asarray(masks))
+                self._mask_filters(self.structure)
 
     def result(self, interrupted: bool) -> TrainingResult:
         if self.structure is None:
