@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dapdag.cli import DEMO_SEED, main
+from dapdag.cli import main
+from dapdag.cli.demo import DEMO_SEED
 
 HEAVY = ("jax", "sklearn", "pandas", "matplotlib")
 METHODS = ["dapdag", "pooled MLP", "gradient boosting", "oracle"]
