@@ -47,5 +47,5 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dapdag and its development tools into $(VENV) (a minute or two the first time)"
-	@$(INSTALL) -e '.[dev]'
+	@$(INSTALL) -e '.[dev,bench]'
 	@touch $(VENV)/.core $@
