@@ -1,17 +1,113 @@
 """The scikit-learn face: DAPDAGRegressor and DAPDAGClassifier."""
 
-from typing import Any, ClassVar
+from collections.abc import Hashable
+from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
+import networkx as nx
+import pandas as pd
 
-from ._estimator import DAPDAGEstimator
+from ._estimator import NetworkClassifier, NetworkRegressor
+from ._parts import WithEnvironments, WithGraph
+from .fitting import Fit
 
 
-class DAPDAGRegressor(RegressorMixin, DAPDAGEstimator):
+class DAPDAGEstimator(WithEnvironments, WithGraph):
+    """The whole network: environments and a graph."""
+
+    def __init__(
+        self,
+        *,
+        bayesian: bool = True,
+        env_dim: int = 1,
+        hidden: int = 16,
+        n_shared: int = 1,
+        n_predictors: int = 4,
+        n_members: int = 3,
+        exact_graph: bool = True,
+        max_epochs: int = 150,
+        patience: int = 20,
+        learning_rate: float = 5e-3,
+        weight_decay: float = 0.0,
+        prediction_weight: float = 1.0,
+        reconstruction_weight: float = 1.0,
+        env_weight: float = 1.0,
+        structure_weight: float = 1.0,
+        acyclicity_weight: float = 1.0,
+        acyclicity_square: float = 1.0,
+        sparsity_weight: float = 0.01,
+        prior_precision: float = 1.0,
+        prior_scale: float = 1.0,
+        acyclicity: str | None = None,
+        edge_threshold: float = 0.1,
+        validation_fraction: float = 0.1,
+        steps: str | int = "size",
+        alternating: bool = False,
+        n_draws: int = 32,
+        checkpoint: str | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.bayesian = bayesian
+        self.env_dim = env_dim
+        self.hidden = hidden
+        self.n_shared = n_shared
+        self.n_predictors = n_predictors
+        self.n_members = n_members
+        self.exact_graph = exact_graph
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.prediction_weight = prediction_weight
+        self.reconstruction_weight = reconstruction_weight
+        self.env_weight = env_weight
+        self.structure_weight = structure_weight
+        self.acyclicity_weight = acyclicity_weight
+        self.acyclicity_square = acyclicity_square
+        self.sparsity_weight = sparsity_weight
+        self.prior_precision = prior_precision
+        self.prior_scale = prior_scale
+        self.acyclicity = acyclicity
+        self.edge_threshold = edge_threshold
+        self.validation_fraction = validation_fraction
+        self.steps = steps
+        self.alternating = alternating
+        self.n_draws = n_draws
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+        """Learn from labelled sources, and from unlabelled targets if there are any.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, features)
+        y : one label per row; ignored where `sample_domain` is negative
+        sample_domain : one label per row, strings or integers; None means one domain.
+            Negative integers are unlabelled targets whose rows help the reconstruction.
+        """
+        return super().fit(X, y, sample_domain)
+
+    def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
+        super()._adopt(fit, sources)
+        strength = dict(zip(self.graph_, fit.env_strength.tolist(), strict=True))
+        nx.set_node_attributes(self.graph_, strength, "environment")
+
+    def reconstruct(
+        self, X: Any, y: Any, env: Any = None, sample_domain: Any = None
+    ) -> pd.DataFrame:
+        """Expected value of every variable given its parents in `graph_` and E.
+
+        Columns are variables in the order of `graph_` (a categorical variable: the probability of
+        each level as `name=level`), in the units of the table; the label's column is a probability
+        of the second class for two classes. `env`, one value per dimension in the coordinates of
+        `environment`, replaces the E inferred from the rows.
+        """
+        return self._reconstruct(X, y, sample_domain, env)
+
+
+class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     """Predict a number at a new site from labelled tables of several other sites.
 
     A new site needs no retraining: `predict` reads the site's environment E off its rows.
@@ -61,66 +157,9 @@ class DAPDAGRegressor(RegressorMixin, DAPDAGEstimator):
     n_epochs_ : epochs that were trained.
     """
 
-    _regression = True
 
-    def predict(
-        self, X: Any, sample_domain: Any = None, return_std: bool = False
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected label of every row; with `return_std` also its predictive standard deviation.
-
-        All rows are one new domain, or several with `sample_domain`; each is given its own E.
-        """
-        found = self._label_distribution(X, sample_domain)
-        label = self._fit_.model.table.label
-        mean = label.decode(found.mean)
-        if not return_std:
-            return mean
-        assert found.variance is not None
-        return mean, np.sqrt(found.variance[:, 0]) * label.deviation  # type: ignore[union-attr]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
-        """R² of the prediction."""
-        return float(r2_score(y, self.predict(X, sample_domain), sample_weight=sample_weight))
-
-    def predict_interval(
-        self, X: Any, coverage: float = 0.9, sample_domain: Any = None
-    ) -> NDArray[np.float64]:
-        """Lower and upper end of the central predictive interval of every row: (rows, 2)."""
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-        mean, std = self.predict(X, sample_domain, return_std=True)
-        half = norm.ppf(0.5 + coverage / 2) * std
-        return np.column_stack([mean - half, mean + half])
-
-
-class DAPDAGClassifier(ClassifierMixin, DAPDAGEstimator):
+class DAPDAGClassifier(DAPDAGEstimator, NetworkClassifier):
     """Predict a class at a new site from labelled tables of several other sites.
 
     Parameters and attributes are those of `DAPDAGRegressor`, and `classes_` holds the classes.
     """
-
-    __metadata_request__predict_proba: ClassVar = {"sample_domain": True}
-    __metadata_request__predict_log_proba: ClassVar = {"sample_domain": True}
-
-    _regression = False
-
-    def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Probability of each of `classes_` for every row, averaged over E."""
-        mean = self._label_distribution(X, sample_domain).mean
-        if len(self.classes_) == 2:
-            return np.column_stack([1 - mean[:, 0], mean[:, 0]])
-        return mean / mean.sum(1, keepdims=True)
-
-    def predict_log_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`."""
-        return np.log(self.predict_proba(X, sample_domain))
-
-    def predict(self, X: Any, sample_domain: Any = None) -> NDArray:
-        """The most probable class of every row."""
-        best = self.predict_proba(X, sample_domain).argmax(1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
-        """Accuracy of the prediction."""
-        predicted = self.predict(X, sample_domain)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

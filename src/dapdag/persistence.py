@@ -32,6 +32,8 @@ FORMAT_VERSION = 1
 ESTIMATORS = {
     "DAPDAGClassifier": "dapdag.estimators",
     "DAPDAGRegressor": "dapdag.estimators",
+    "MLPClassifier": "dapdag.baselines.mlp",
+    "MLPRegressor": "dapdag.baselines.mlp",
 }
 
 _KEY = "dapdag"
@@ -58,8 +60,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "estimator": name,
         "params": {k: _param(k, v) for k, v in estimator.get_params(deep=False).items()},
         "sources": [
-            encode_scalar(label, f"the domain at position {k} of source_environments_")
-            for k, label in enumerate(estimator.source_environments_.index)
+            encode_scalar(label, f"the domain at position {k} of the sources")
+            for k, label in enumerate(estimator._sources_)
         ],
         "feature_names_in": None if names is None else [str(n) for n in names],
     }

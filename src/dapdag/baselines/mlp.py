@@ -1,23 +1,19 @@
 """The pooled MLP: DAPDAG with one filter, the label's, and neither encoder nor graph."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ..estimators import DAPDAGClassifier, DAPDAGRegressor
-from ..fitting import Sample, fit_models
+from .._estimator import NetworkClassifier, NetworkEstimator, NetworkRegressor
+from ..fitting import Sample
 from ..settings import Settings
-from ..validation import training_sample
 
 POOL = "pool"
 
 
-class _PooledMLP:
-    """What is taken out of DAPDAG; stands before an estimator of `dapdag.estimators`."""
-
-    _regression: bool
-    _adopt: Any
+class _PooledMLP(NetworkEstimator):
+    """What is taken out of DAPDAG."""
 
     def __init__(
         self,
@@ -42,20 +38,9 @@ class _PooledMLP:
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
-        """Learn from the rows of all sources as if they were one.
-
-        `sample_domain` only says which rows are unlabelled targets (negative integers); those are
-        left out.
-        """
-        settings = self._settings()
-        sample = training_sample(self, X, y, sample_domain, self._regression)
-        self._adopt(fit_models([_pooled(sample)], settings)[0], (POOL,))
-        return self
-
     def _settings(self) -> Settings:
         return replace(
-            super()._settings(),  # type: ignore[misc]
+            super()._settings(),
             uses_environment=False,
             env_weight=0.0,
             structure_weight=0.0,
@@ -68,24 +53,27 @@ class _PooledMLP:
             alternating=False,
         )
 
+    def _sample(self, sample: Sample) -> Sample:
+        return pooled(sample)
 
-class MLPRegressor(_PooledMLP, DAPDAGRegressor):
+
+class MLPRegressor(_PooledMLP, NetworkRegressor):
     """Predict a number with a network of two hidden layers trained on the pooled sources.
 
-    Parameters are those of `DAPDAGRegressor` that still mean something; `predict` accepts
-    `sample_domain` and predicts the same whatever it says.
+    Parameters are those of `DAPDAGRegressor` that still mean something. `sample_domain` only says
+    at `fit` which rows are unlabelled targets (negative integers), and those are left out.
     """
 
 
-class MLPClassifier(_PooledMLP, DAPDAGClassifier):
+class MLPClassifier(_PooledMLP, NetworkClassifier):
     """Predict a class with a network of two hidden layers trained on the pooled sources.
 
-    Parameters are those of `DAPDAGClassifier` that still mean something; `predict` accepts
-    `sample_domain` and predicts the same whatever it says.
+    Parameters are those of `DAPDAGClassifier` that still mean something. `sample_domain` only says
+    at `fit` which rows are unlabelled targets (negative integers), and those are left out.
     """
 
 
-def _pooled(sample: Sample) -> Sample:
+def pooled(sample: Sample) -> Sample:
     """The rows of all sources as one domain."""
     rows = np.flatnonzero(sample.is_source)
     return replace(

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from sklearn import metrics
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from .._estimator import NetworkClassifier, NetworkRegressor
 from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
@@ -23,6 +24,7 @@ FEWEST_ROWS = 20
 
 Array = NDArray[np.float64]
 Model = DAPDAGRegressor | DAPDAGClassifier
+Predictor = TypeVar("Predictor", bound=NetworkRegressor | NetworkClassifier)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def run_demo(
     site = data.domains[-1]
     split = data.leave_out(site)
     dapdag: type[Model] = DAPDAGClassifier if classification else DAPDAGRegressor
-    mlp: type[Model] = MLPClassifier if classification else MLPRegressor
+    mlp: type[MLPClassifier | MLPRegressor] = MLPClassifier if classification else MLPRegressor
     on_step(f"Training dapdag on {N_SITES - 1} sites of {rows} rows")
     model = _fitted(dapdag(max_epochs=epochs, random_state=seed, verbose=verbose), split)
     on_step("Training the methods to compare with")
@@ -91,7 +93,7 @@ def run_demo(
     )
 
 
-def _fitted(model: Model, split: Split) -> Model:
+def _fitted(model: Predictor, split: Split) -> Predictor:
     """Fit, and let Ctrl-C end the demonstration and not only the training."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="training was interrupted")
@@ -101,8 +103,8 @@ def _fitted(model: Model, split: Split) -> Model:
     return model
 
 
-def _prediction(model: Model, X: pd.DataFrame) -> Prediction:
-    if isinstance(model, DAPDAGClassifier):
+def _prediction(model: NetworkRegressor | NetworkClassifier, X: pd.DataFrame) -> Prediction:
+    if isinstance(model, NetworkClassifier):
         return Prediction(model.predict_proba(X)[:, 1])
     return Prediction(np.asarray(model.predict(X)), model.predict_interval(X, COVERAGE))
 
