@@ -1,12 +1,24 @@
-"""Data from several domains: simulated, with known environments, graphs and oracles."""
+"""Data from several domains: simulated, with known environments, graphs and oracles, or real."""
 
 from dapdag.datasets.domain_data import DomainData, Split
 from dapdag.datasets.random_sem import make_random_sem_domains
+from dapdag.datasets.real import (
+    load_bike_sharing,
+    load_chamber_nonlin,
+    load_impact_tbi,
+    load_sachs,
+    load_uci_heart,
+)
 from dapdag.datasets.synthetic import make_classification_domains, make_regression_domains
 
 __all__ = [
     "DomainData",
     "Split",
+    "load_bike_sharing",
+    "load_chamber_nonlin",
+    "load_impact_tbi",
+    "load_sachs",
+    "load_uci_heart",
     "make_classification_domains",
     "make_random_sem_domains",
     "make_regression_domains",
