@@ -21,10 +21,13 @@ from .inference import Model, infer_environment, noise_scale
 from .model import Sizes
 from .model import objective as obj
 from .model.network import unravel
+from .record import Record
+from .recording import make_heldout, make_record
 from .settings import Settings
 from .table import Discrete, Standardised, Table, Variable, learn_feature
-from .training import Plan, Schedule, StepConfig, TrainingResult, train
+from .training import Blocks, Plan, Schedule, StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
+from .training.heldout import heldout_means
 from .training.loop import HISTORY
 from .training.step import Problem, validation_residuals
 
@@ -64,6 +67,7 @@ class Fit:
     history: pd.DataFrame
     n_epochs: int
     interrupted: bool
+    record: Record | None = None  # None in files of versions that kept none
 
 
 def learn_table(sample: Sample) -> Table:
@@ -106,14 +110,18 @@ def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
                 lambda epoch, loss: bar.update(epoch, validation=loss),
             )
         problem = eqx.tree_at(lambda p: p.parents, problem, jnp.asarray(result.parents))
-        noise = _noise(config, problem, jnp.asarray(result.vectors))
+        *noise, means = map(np.asarray, _noise(config, problem, jnp.asarray(result.vectors)))
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
         ]
-        return [
+        fits = [
             _fit(s, t, settings, config, result, noise, lanes)
             for s, t, lanes in zip(samples, tables, members, strict=True)
         ]
+    return [
+        replace(fit, record=_record(s, fit, settings, _lanes(problem.blocks, m), means[m]))
+        for s, fit, m in zip(samples, fits, members, strict=True)
+    ]
 
 
 def _assemble(
@@ -133,6 +141,7 @@ def _assemble(
         on_paths=settings.exact_graph,
         uses_environment=settings.uses_environment and several,
     )
+    apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
     config = StepConfig(
         Sizes(
             columns,
@@ -141,7 +150,7 @@ def _assemble(
             settings.hidden,
             settings.env_dim,
             settings.n_shared,
-            n_predictors=settings.n_predictors if settings.exact_graph else 0,
+            n_predictors=settings.n_predictors if apart else 0,
         ),
         formulation,
         batch_rows,
@@ -203,11 +212,15 @@ def _plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: i
 
 @eqx.filter_jit
 def _noise(config: StepConfig, problem: Problem, vectors: jax.Array) -> tuple[jax.Array, ...]:
-    """Per lane: the label's squared residuals on validation rows, their number, learned scale."""
+    """Per lane: the label's squared residuals on validation rows, their number, learned scale,
+
+    and the means predicted for those rows.
+    """
 
     def one_lane(problem: Problem, vector: jax.Array) -> tuple[jax.Array, ...]:
         learned = noise_scale(unravel(config.sizes, vector))
-        return (*validation_residuals(config, problem, vector), learned)
+        residuals = validation_residuals(config, problem, vector)
+        return (*residuals, learned, heldout_means(config, problem, vector))
 
     return jax.vmap(one_lane)(problem, vectors)
 
@@ -218,11 +231,11 @@ def _fit(
     settings: Settings,
     config: StepConfig,
     result: TrainingResult,
-    noise: tuple[jax.Array, ...],
+    noise: Sequence[NDArray],
     lanes: slice,
 ) -> Fit:
     first = lanes.start
-    squares, counts, learned = (np.asarray(part)[lanes] for part in noise)
+    squares, counts, learned = (part[lanes] for part in noise)
     # The learned scale fits the training rows; held-out rows say what a new row will see.
     enough = counts.sum() >= FEW_RESIDUALS
     scale = np.sqrt(squares.sum() / counts.sum()) if enough else learned
@@ -277,3 +290,16 @@ def _with_sources(model: Model, sample: Sample) -> Model:
         source_mean=np.stack([q.mean for q in posteriors], axis=1),
         source_variance=np.stack([q.variance for q in posteriors], axis=1),
     )
+
+
+def _lanes(blocks: Blocks, lanes: slice) -> Blocks:
+    return jax.tree.map(lambda array: array[lanes], blocks)
+
+
+def _record(sample: Sample, fit: Fit, settings: Settings, blocks: Blocks, means: NDArray) -> Record:
+    table = fit.model.table
+    sources = sample.domain_labels[: sample.n_sources]
+    rows = np.bincount(sample.domain)[: sample.n_sources]
+    scale = float(np.sqrt(np.mean(fit.model.label_scale**2)))
+    heldout = make_heldout(table, blocks, means, rows, scale)
+    return make_record(table, sample.X, sample.y, sample.domain, sources, settings, heldout)

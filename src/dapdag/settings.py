@@ -24,6 +24,7 @@ class Settings:
     n_predictors: int = 4
     n_members: int = 3
     exact_graph: bool = True
+    label_apart: bool | None = None  # the label has predictors of its own; None: as exact_graph
     uses_environment: bool = True
     max_epochs: int = 150
     patience: int = 20
