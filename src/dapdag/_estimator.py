@@ -69,6 +69,8 @@ class NetworkEstimator(BaseEstimator):
         self.n_epochs_ = fit.n_epochs
         self.n_features_in_ = len(table.features)
         self.history_ = fit.history
+        self.record_ = fit.record
+        self.assessment_: pd.DataFrame | None = None
         if not self._regression:
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]
 

@@ -83,6 +83,23 @@ def decode_scalar(coded: Any) -> Any:
     raise ValueError(f"{coded!r} does not stand for a string, number or bool")
 
 
+def encode_frame(frame: pd.DataFrame, what: str) -> dict[str, list[Any]]:
+    """A table of scalars, column by column; its index is not kept."""
+    return {
+        str(name): [encode_scalar(_unboxed(cell), f"{what}[{name!r}]") for cell in frame[name]]
+        for name in frame
+    }
+
+
+def _unboxed(cell: Any) -> Any:
+    return None if cell is pd.NA else cell
+
+
+def decode_frame(coded: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """What `encode_frame` was given."""
+    return pd.DataFrame({name: [decode_scalar(v) for v in cells] for name, cells in coded.items()})
+
+
 def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
     """All of a fit as JSON and arrays."""
     model = fit.model

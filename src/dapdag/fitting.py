@@ -5,6 +5,7 @@ Several tables of one shape train as lanes of one program, and so do the members
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,8 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._cache import compilation_cache
+from ._compiled import compiled
 from ._progress import progress
-from .domains import Encoded, encode, layout_of, make_blocks, sizes_of, steps_per_epoch
+from .domains import Encoded, encode, kinds_of, layout_of, make_blocks, sizes_of, steps_per_epoch
 from .graph import DAG
 from .inference import Model, infer_environment, noise_scale
 from .model import Sizes
@@ -109,8 +111,8 @@ def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
                 checkpoint,
                 lambda epoch, loss: bar.update(epoch, validation=loss),
             )
-        problem = eqx.tree_at(lambda p: p.parents, problem, jnp.asarray(result.parents))
-        *noise, means = map(np.asarray, _noise(config, problem, jnp.asarray(result.vectors)))
+        problem = eqx.tree_at(lambda p: p.parents, problem, result.parents)
+        *noise, means = map(np.asarray, _noise(config, problem, result.vectors))
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
         ]
@@ -151,6 +153,7 @@ def _assemble(
             settings.env_dim,
             settings.n_shared,
             n_predictors=settings.n_predictors if apart else 0,
+            indicators=_any_missing(encoded, tables),
         ),
         formulation,
         batch_rows,
@@ -159,14 +162,15 @@ def _assemble(
     )
     n_lanes = len(samples) * len(seeds)
 
-    def lanes(value: float) -> jax.Array:
-        return jnp.full((n_lanes,), value, dtype=jnp.float32)
+    def lanes(value: float) -> Any:
+        return np.full((n_lanes,), value, dtype=np.float32)
 
-    layouts = [layout_of(t) for t in tables for _ in seeds]
+    kinds = set[str]().union(*map(kinds_of, tables))
+    layouts = [layout_of(t, config.sizes.indicators, kinds) for t in tables for _ in seeds]
     problem = Problem(
-        blocks=jax.tree.map(jnp.asarray, blocks),
-        layout=jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *layouts),
-        parents=jnp.ones((n_lanes, variables, variables)),
+        blocks=blocks,
+        layout=jax.tree.map(lambda *leaves: np.stack(leaves), *layouts),
+        parents=np.ones((n_lanes, variables, variables), dtype=np.float32),  # type: ignore[arg-type]
         weights=obj.Weights(
             prediction=lanes(settings.prediction_weight),
             reconstruction=lanes(settings.reconstruction_weight),
@@ -191,6 +195,14 @@ def _assemble(
     return problem, config, np.asarray(blocks.n_rows[0])
 
 
+def _any_missing(encoded: Sequence[Encoded], tables: Sequence[Table]) -> bool:
+    """Whether any feature has a missing cell: then the networks are told which cells are."""
+    return any(
+        bool((data.observed[:, : len(table.features)] == 0).any())
+        for data, table in zip(encoded, tables, strict=True)
+    )
+
+
 def _plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: int) -> Plan:
     if settings.steps == "size":
         steps = max(FEWEST_STEPS, steps_per_epoch(n_train, config.batch_rows, SMALLEST_BATCH))
@@ -210,7 +222,7 @@ def _plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: i
     )
 
 
-@eqx.filter_jit
+@compiled
 def _noise(config: StepConfig, problem: Problem, vectors: jax.Array) -> tuple[jax.Array, ...]:
     """Per lane: the label's squared residuals on validation rows, their number, learned scale,
 

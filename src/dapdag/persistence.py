@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
@@ -23,7 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._files import atomic_write_bytes
-from ._schema import Arrays, decode_fit, decode_scalar, encode_fit, encode_scalar
+from ._schema import (
+    Arrays,
+    decode_fit,
+    decode_frame,
+    decode_scalar,
+    encode_fit,
+    encode_frame,
+    encode_scalar,
+)
+from .record import Record
 
 FORMAT = "dapdag-model"
 FORMAT_VERSION = 1
@@ -65,6 +75,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         ],
         "feature_names_in": None if names is None else [str(n) for n in names],
     }
+    if estimator.record_ is not None:
+        header["record"] = estimator.record_.to_json()
+    if estimator.assessment_ is not None:
+        header["assessment"] = encode_frame(estimator.assessment_, "assessment_")
     atomic_write_bytes(path, _to_bytes(header, arrays))
 
 
@@ -182,6 +196,9 @@ def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
         sources = tuple(decode_scalar(label) for label in header["sources"])
         fit = decode_fit(header, arrays, len(sources))
         table, names = fit.model.table, header["feature_names_in"]
+        # Files of versions that kept no record have none.
+        if (record := header.get("record")) is not None:
+            fit = replace(fit, record=Record.from_json(record, table, sources))
         if estimator._regression != (table.label.kind == "continuous"):
             raise ValueError(f"the label is {table.label.kind}")
         if names is not None:
@@ -189,6 +206,8 @@ def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
                 raise ValueError("the feature names are not those of the table")
             estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator._adopt(fit, sources)
+        if (assessment := header.get("assessment")) is not None:
+            estimator.assessment_ = decode_frame(assessment)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = str(error) if isinstance(error, ValueError) else repr(error)
         raise ValueError(f"its parts do not go together ({what}): save the model again") from error

@@ -3,13 +3,21 @@
 Every function takes ``ax=None`` and returns the Axes; none changes matplotlib's settings.
 """
 
+from dapdag.plotting.calibration import plot_calibration, plot_coverage
+from dapdag.plotting.distances import environment_distances, plot_distances
+from dapdag.plotting.effects import plot_environment_effects, plot_environment_strength
 from dapdag.plotting.environments import plot_environments, plot_true_vs_inferred
 from dapdag.plotting.graphs import plot_graph
 from dapdag.plotting.history import plot_history
-from dapdag.plotting.predictions import plot_calibration, plot_predictions
+from dapdag.plotting.predictions import plot_predictions
 
 __all__ = [
+    "environment_distances",
     "plot_calibration",
+    "plot_coverage",
+    "plot_distances",
+    "plot_environment_effects",
+    "plot_environment_strength",
     "plot_environments",
     "plot_graph",
     "plot_history",

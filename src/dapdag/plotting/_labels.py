@@ -12,6 +12,16 @@ OFFSET, POINT = 5.0, 7.0
 # Sides of the point in order of preference: (horizontal, vertical), -1, 0 or 1.
 SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
 FONT = FontProperties(size="small")
+MAX_LENGTH = 32
+
+
+def shortened(name: str, most: int = MAX_LENGTH) -> str:
+    """A long name with an ellipsis in its middle: both ends tell names apart."""
+    name = " ".join(name.split())
+    if len(name) <= most:
+        return name
+    head = (most - 1) * 2 // 3
+    return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
 
 
 def label_points(ax: Axes, points: ArrayLike, names: Sequence[str], colors: Sequence[str]) -> None:

@@ -7,19 +7,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import Ellipse, Patch
+from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from dapdag.plotting import _style as style
-from dapdag.plotting._labels import label_points
+from dapdag.plotting._labels import shortened
+from dapdag.plotting._plane import name_points, plane_of, plot_plane
 
 SOURCE, TARGET, OUTSIDE = "source", "target", "target outside the sources"
 COLORS = {SOURCE: style.BLUE, TARGET: style.GREEN, OUTSIDE: style.VERMILLION}
 MARKERS = {SOURCE: "o", TARGET: "D", OUTSIDE: "X"}
-RANGE_COLOR = "#DCE9F3"
+RANGE_COLOR, SPAN = "#DCE9F3", "span of the source means"
 # Beyond this many, names of domains are thinned out or left to the targets.
 MAX_NAMES = 60
-MAX_NAMES_IN_PLANE = 25
 
 
 def plot_environments(
@@ -30,7 +30,8 @@ def plot_environments(
 ) -> Axes:
     """Map of the inferred environments, with 95 % intervals.
 
-    One dimension: a row per domain, sorted by mean. Two or more: the plane of the first two.
+    One dimension: a row per domain, sorted by mean. Two: the plane. More: the plane in which the
+    domains differ most, turned so that its axes are their principal ones.
 
     Parameters
     ----------
@@ -137,8 +138,10 @@ def _plot_rows(table: pd.DataFrame, ax: Axes | None, true: NDArray[np.float64] |
     n = len(table)
     ax = style.axes(ax, (6.4, min(1.4 + 0.24 * n, 11.0)))
     means = table.loc[table["kind"] == SOURCE, "E1_mean"]
-    ax.axvspan(means.min(), means.max(), color=RANGE_COLOR, linewidth=0, zorder=0)
-    handles = [*_point_handles(table), Patch(color=RANGE_COLOR, label="span of the source means")]
+    handles = _point_handles(table)
+    if len(means) > 1:
+        ax.axvspan(means.min(), means.max(), color=RANGE_COLOR, linewidth=0, zorder=0)
+        handles.append(Patch(color=RANGE_COLOR, label=SPAN))
 
     row = np.empty(n)
     row[order] = np.arange(n)
@@ -167,10 +170,11 @@ def _plot_rows(table: pd.DataFrame, ax: Axes | None, true: NDArray[np.float64] |
     style.tidy(ax, "Environment of each domain", "E (mean and 95 % interval)", "", grid="x")
     kinds = table["kind"].to_numpy()[order]
     named = _named_rows(kinds == SOURCE)
-    ax.set_yticks(named, [str(domain) for domain in table.index[order[named]]])
+    ax.set_yticks(named, [shortened(str(domain)) for domain in table.index[order[named]]])
     ax.tick_params(axis="y", length=0, labelsize="small" if n > 15 else "medium")
     for tick, kind in zip(ax.get_yticklabels(), kinds[named], strict=True):
         tick.set_color(COLORS[kind])
+        tick.set_parse_math(False)
     ax.set_ylim(-0.8, n - 0.2)
     ax.spines["left"].set_visible(False)
     style.legend_above(ax, handles)
@@ -198,22 +202,24 @@ def _line(true: NDArray[np.float64], table: pd.DataFrame, name: str) -> tuple[fl
 
 
 def _plot_plane(table: pd.DataFrame, ax: Axes | None) -> Axes:
+    is_source = (table["kind"] == SOURCE).to_numpy()
+    plane = plane_of(table, is_source)
     ax = style.axes(ax, (6.0, 5.4))
-    points = table[["E1_mean", "E2_mean"]].to_numpy(dtype=float)
-    sizes = 2 * style.Z95 * table[["E1_sd", "E2_sd"]].to_numpy(dtype=float)
-    colors = [COLORS[kind] for kind in table["kind"]]
-    for centre, size, color in zip(points, sizes, colors, strict=True):
-        ax.add_patch(Ellipse(tuple(centre), *size, color=color, alpha=0.12, linewidth=0))
-    for kind, group in table.groupby("kind", sort=False):
-        look = _point_look(str(kind))
-        ax.plot(group["E1_mean"], group["E2_mean"], **{k: look[k] for k in POINT_KEYS})
-    ax.autoscale_view()
-    style.tidy(ax, "Environment of each domain", "E1", "E2 (ellipses: 95 % regions)")
-    style.legend_above(ax, _point_handles(table))
-    crowded = len(table) > MAX_NAMES_IN_PLANE
-    named = [not (crowded and kind == SOURCE) for kind in table["kind"]]
-    names = [str(domain) if keep else "" for domain, keep in zip(table.index, named, strict=True)]
-    label_points(ax, points, names, colors)
+    handles = _point_handles(table)
+    if plane.is_whole and is_source.sum() > 1:
+        low, high = plane.points[is_source].min(0), plane.points[is_source].max(0)
+        look: dict[str, Any] = {
+            "facecolor": "#F3F7FA",
+            "edgecolor": style.GREY,
+            "linestyle": (0, (4, 3)),
+        }
+        ax.add_patch(Rectangle(tuple(low), *(high - low), zorder=0, **look))
+        handles.append(Patch(label=SPAN, **look))
+    looks = {kind: {k: _point_look(kind)[k] for k in POINT_KEYS} for kind in COLORS}
+    plot_plane(ax, plane, table, looks)
+    style.tidy(ax, "Environment of each domain", *plane.titles)
+    style.legend_above(ax, handles)
+    name_points(ax, plane, table, COLORS, is_source)
     return ax
 
 

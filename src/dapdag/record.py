@@ -1,0 +1,144 @@
+"""What a report says of the data a model was trained on, without the data.
+
+Only aggregate numbers: `recording` makes them and says how many rows each stands for.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from .calibration import Bin, Coverage
+from .table import Continuous, Discrete, Table, Variable
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table, or the label."""
+
+    name: Hashable
+    kind: str  # "continuous", "binary" or "categorical"
+    levels: tuple[Any, ...]  # of a discrete column
+    range: tuple[float, float] | None  # of numbers; those beyond it count as its end
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source domain in numbers."""
+
+    name: Hashable
+    rows: int
+    labelled: int
+    label: tuple[float, ...]  # mean and sd of numbers, or share of each class; () if too few
+    missing: tuple[float, ...]  # share of each column's cells
+    clipped: tuple[int, ...]  # cells of each column that lie beyond its range
+
+
+@dataclass(frozen=True)
+class Heldout:
+    """Predictions for rows of the sources that were kept out of training, against the truth.
+
+    Classes: bins of the probability of the second class (of the likeliest one, if there are more
+    than two) against its frequency. Numbers: bins of the prediction against the mean label, and
+    the coverage of intervals. Every member predicts its own rows.
+    """
+
+    rows: int
+    bins: tuple[Bin, ...]
+    coverage: tuple[Coverage, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """How a model came about."""
+
+    created: str  # UTC, ISO 8601
+    versions: dict[str, str]
+    settings: dict[str, Any]
+    columns: tuple[Column, ...]
+    label: Column
+    sources: tuple[Source, ...]
+    unlabelled_rows: int  # of targets that took part in training
+    heldout: Heldout | None
+
+    @property
+    def rows(self) -> int:
+        """Rows of all sources."""
+        return sum(source.rows for source in self.sources)
+
+    def missing(self) -> pd.DataFrame:
+        """Share of missing cells: one row per column, one column per source."""
+        return self._per_column({s.name: s.missing for s in self.sources})
+
+    def clipped(self) -> pd.DataFrame:
+        """Number of cells beyond the range: one row per column, one column per source."""
+        return self._per_column({s.name: s.clipped for s in self.sources})
+
+    def _per_column(self, values: dict[Hashable, tuple]) -> pd.DataFrame:
+        return pd.DataFrame(values, index=[column.name for column in self.columns])
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the names, which stand in the model's table and list of sources."""
+        return {
+            "created": self.created,
+            "versions": self.versions,
+            "settings": self.settings,
+            "sources": [
+                {key: value for key, value in asdict(source).items() if key != "name"}
+                for source in self.sources
+            ],
+            "unlabelled_rows": self.unlabelled_rows,
+            "heldout": None if self.heldout is None else asdict(self.heldout),
+        }
+
+    @staticmethod
+    def from_json(coded: Mapping[str, Any], table: Table, names: Sequence[Hashable]) -> "Record":
+        """The record again, for a model with this table and these sources."""
+        columns = tuple(map(describe_column, table.features))
+        return Record(
+            created=str(coded["created"]),
+            versions={str(k): str(v) for k, v in coded["versions"].items()},
+            settings=dict(coded["settings"]),
+            columns=columns,
+            label=describe_column(table.label),
+            sources=tuple(
+                _source(name, one, len(columns))
+                for name, one in zip(names, coded["sources"], strict=True)
+            ),
+            unlabelled_rows=int(coded["unlabelled_rows"]),
+            heldout=None if coded["heldout"] is None else _heldout(coded["heldout"]),
+        )
+
+
+def describe_column(variable: Variable) -> Column:
+    if isinstance(variable, Discrete):
+        return Column(variable.name, variable.kind, tuple(variable.levels), None)
+    span = None
+    if isinstance(variable, Continuous):
+        span = float(variable.knots[0]), float(variable.knots[-1])
+    return Column(variable.name, variable.kind, (), span)
+
+
+def _source(name: Hashable, coded: Mapping[str, Any], n_columns: int) -> Source:
+    missing, clipped = coded["missing"], coded["clipped"]
+    if not len(missing) == len(clipped) == n_columns:
+        raise ValueError(f"the record of {name!r} has not one number for each column")
+    return Source(
+        name,
+        int(coded["rows"]),
+        int(coded["labelled"]),
+        tuple(map(float, coded["label"])),
+        tuple(map(float, missing)),
+        tuple(map(int, clipped)),
+    )
+
+
+def _heldout(coded: Mapping[str, Any]) -> Heldout:
+    return Heldout(
+        int(coded["rows"]),
+        tuple(
+            Bin(int(b["rows"]), float(b["predicted"]), float(b["observed"])) for b in coded["bins"]
+        ),
+        tuple(Coverage(float(c["level"]), float(c["observed"])) for c in coded["coverage"]),
+    )

@@ -1,0 +1,134 @@
+"""Count and summarise the training data for a model's `Record`."""
+
+import platform
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .calibration import interval_coverage, quantile_bins
+from .domains import sizes_of
+from .record import Heldout, Record, Source, describe_column
+from .settings import Settings
+from .table import Continuous, Discrete, Table, Variable
+from .training.blocks import Blocks
+
+PACKAGES = ("dapdag", "jax", "numpy", "pandas", "scikit-learn")
+# Means and bins of fewer rows could give away what was observed for one of them.
+FEWEST_LABELS, FEWEST_ROWS = 5, 10
+# Settings that say something of the machine and nothing of the model.
+LOCAL = ("checkpoint", "verbose")
+
+
+def make_record(
+    table: Table,
+    X: pd.DataFrame,
+    y: NDArray,
+    domain: NDArray[np.intp],
+    sources: Sequence[Hashable],
+    settings: Settings,
+    heldout: Heldout | None,
+) -> Record:
+    """Count the rows and cells of every source; rows of other domains have higher codes."""
+    n, size = len(sources), max(len(sources), int(domain.max()) + 1)
+    rows = np.bincount(domain, minlength=size)[:n]
+    missing = np.empty((n, len(table.features)))
+    clipped = np.zeros((n, len(table.features)), dtype=int)
+    for j, variable in enumerate(table.features):
+        absent, beyond = cell_faults(variable, X.iloc[:, j])
+        missing[:, j] = np.bincount(domain[absent], minlength=size)[:n] / rows
+        clipped[:, j] = np.bincount(domain[beyond], minlength=size)[:n]
+    return Record(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
+        settings={k: _plain(v) for k, v in asdict(settings).items() if k not in LOCAL},
+        columns=tuple(map(describe_column, table.features)),
+        label=describe_column(table.label),
+        sources=tuple(
+            Source(
+                name,
+                int(rows[d]),
+                *_label_summary(table.label, y[domain == d]),
+                tuple(missing[d].tolist()),
+                tuple(clipped[d].tolist()),
+            )
+            for d, name in enumerate(sources)
+        ),
+        unlabelled_rows=int((domain >= n).sum()),
+        heldout=heldout,
+    )
+
+
+def cell_faults(
+    variable: Variable, column: pd.Series
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which cells are missing, and which hold what no source has: beyond the range, or unseen."""
+    absent = column.isna().to_numpy()
+    if isinstance(variable, Discrete):
+        return absent, ~variable.known(column) & ~absent
+    if not isinstance(variable, Continuous):
+        return absent, np.zeros(len(absent), dtype=bool)
+    cells = column.to_numpy(dtype=float, na_value=np.nan)
+    return absent, (cells < variable.knots[0]) | (cells > variable.knots[-1])
+
+
+def make_heldout(
+    table: Table,
+    blocks: Blocks,
+    means: NDArray[np.floating],
+    rows: NDArray[np.int_],
+    scale: float,
+) -> Heldout | None:
+    """How every member predicted the labelled rows of the sources that it was not trained on.
+
+    `blocks` and `means` [members, domains, rows, columns] hold the members' lanes, `rows` the
+    size of every source, `scale` the standard deviation of the standardised label's noise.
+    """
+    domains = slice(0, len(rows))
+    present, observed = (
+        np.asarray(a)[:, domains] for a in (blocks.valid_present, blocks.valid_observed)
+    )
+    # A domain too small to spare rows is validated on those it was trained on.
+    spared = np.asarray(blocks.n_rows)[:, domains] + present.sum(-1) <= rows
+    known = present * observed[..., -1] * spared[..., None] > 0  # [members, domains, rows]
+    columns, _, label_columns = sizes_of(table)
+    first, width = columns - label_columns, table.label.width
+    actual = np.asarray(blocks.valid_values)[:, domains][known][:, first : first + width]
+    predicted = means[:, domains][known][:, :width].astype(float)
+    fewest = FEWEST_ROWS * len(means)
+    if len(predicted) < fewest or not np.isfinite(predicted).all():
+        return None
+    return _judged(table.label, predicted, actual.astype(float), scale, fewest)
+
+
+def _judged(label: Variable, means: NDArray, actual: NDArray, scale: float, fewest: int) -> Heldout:
+    n, coverage = len(means), []
+    if not isinstance(label, Discrete):
+        coverage = interval_coverage(actual[:, 0], means[:, 0], np.full(n, scale))
+        predicted, true = label.decode(means), label.decode(actual)
+    elif label.kind == "binary":
+        predicted, true = means[:, 0], actual[:, 0]
+    else:
+        predicted, true = means.max(1), actual[np.arange(n), means.argmax(1)]
+    return Heldout(n, tuple(quantile_bins(true, predicted, fewest=fewest)), tuple(coverage))
+
+
+def _label_summary(label: Variable, y: NDArray) -> tuple[int, tuple[float, ...]]:
+    known = y[pd.notna(y)]
+    if len(known) < FEWEST_LABELS:
+        return len(known), ()
+    if isinstance(label, Discrete):
+        code = pd.Index(label.levels).get_indexer(pd.Index(known))
+        shares = np.bincount(code[code >= 0], minlength=len(label.levels)) / len(known)
+        return len(known), tuple(shares.tolist())
+    numbers = known.astype(float)
+    return len(known), (float(numbers.mean()), float(numbers.std()))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
