@@ -1,6 +1,7 @@
 """What users pass in → what the rest may rely on, or an error that says what to do."""
 
 from collections.abc import Hashable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
         labels = np.zeros(len(frame), dtype=np.int64)
     else:
         labels = domain_array(sample_domain, len(frame))
-    is_target = labels < 0 if labels.dtype.kind in "iu" else np.zeros(len(labels), dtype=bool)
+    is_target = _is_target(labels)
     if is_target.all():
         raise ValueError(
             "sample_domain has no source: every label is negative, and negative integers mark "
@@ -147,6 +148,13 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     return Sample(frame, values, codes, tuple(names), n_sources, label_name, classes)
+
+
+def _is_target(labels: NDArray) -> NDArray[np.bool_]:
+    """Negative integers, which may stand beside the names of sources."""
+    if labels.dtype.kind == "O":
+        return np.array([isinstance(v, Integral) and v < 0 for v in labels], dtype=bool)
+    return labels < 0 if labels.dtype.kind in "iu" else np.zeros(len(labels), dtype=bool)
 
 
 def _sources_first(labels: NDArray, is_target: NDArray) -> tuple[list[Hashable], NDArray[np.intp]]:
