@@ -1,0 +1,232 @@
+"""Real data, leave one domain out: ours against what a user would take instead.
+
+    DAPDAG_DATA=folder python benchmarks/real.py --replicates 3
+    python benchmarks/real.py --sets uci_heart sachs --set hidden=32 max_epochs=300
+    python benchmarks/real.py --methods linear mlp dapdag-b --variant wide:hidden=32 --rows 500
+
+Finished runs are appended to the file of --out, and a rerun goes on from there. The file knows
+data and settings, not the code: after a change of the code, --again METHOD … runs it anew. A
+--variant is a further column, our default with other settings.
+"""
+
+import argparse
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from dapdag.datasets.real import LOADERS
+from dapdag.evaluate import leave_one_domain_out
+
+METHODS = ("linear", "boosting", "mlp", "dapdag-b")
+OURS, POOLED = "dapdag-b", "mlp"
+
+
+def make(method, task):
+    try:
+        from dapdag.baselines import registry
+    except ImportError:
+        return _make(method, task)
+    return registry.make(method, task)
+
+
+def _make(method, task):
+    """What the registry will make, until it is there."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    from dapdag import DAPDAGClassifier, DAPDAGRegressor
+    from dapdag.baselines import MLPClassifier, MLPRegressor
+
+    numeric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    columns = make_column_transformer(
+        (numeric, make_column_selector(dtype_include=np.number)),
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_include="category")),
+    )
+    classes = task == "classification"
+    linear = LogisticRegression(max_iter=2000) if classes else Ridge()
+    trees = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    ours = DAPDAGClassifier if classes else DAPDAGRegressor
+    return {
+        "linear": make_pipeline(columns, linear),
+        "boosting": trees(),
+        "mlp": (MLPClassifier if classes else MLPRegressor)(),
+        "dapdag": ours(bayesian=False),
+        "dapdag-b": ours(),
+    }[method]
+
+
+def limited(data, rows):
+    """At most this many rows of every domain, the same ones in every call."""
+    if rows is None:
+        return data
+    rng = np.random.default_rng(0)
+    groups = pd.Series(data.sample_domain).groupby(data.sample_domain, sort=False).indices
+    kept = np.concatenate([np.sort(rng.permutation(g)[:rows]) for g in groups.values()])
+    return replace(
+        data,
+        X=data.X.iloc[kept].reset_index(drop=True),
+        y=data.y.iloc[kept].reset_index(drop=True),
+        sample_domain=data.sample_domain[kept],
+    )
+
+
+def estimators_for(task, arguments):
+    """The methods asked for, ours with the settings of --set, and its variants."""
+    found = {}
+    for method in arguments.methods:
+        found[method] = make(method, task)
+        if method.startswith("dapdag"):
+            found[method].set_params(**settings(arguments.set))
+    for variant in arguments.variant:
+        name, _, changes = variant.partition(":")
+        base = (
+            found[OURS] if OURS in found else make(OURS, task).set_params(**settings(arguments.set))
+        )
+        found[name] = clone(base).set_params(**settings(changes.split(",") if changes else []))
+    return found
+
+
+def settings(pairs):
+    return {key: _value(text) for key, text in (pair.split("=", 1) for pair in pairs)}
+
+
+def _value(text):
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def forget(path, methods):
+    """Drop these methods' runs from the file, so that they run anew."""
+    if methods and path.exists():
+        table = pd.read_csv(path, dtype={"target": str})
+        table[~table["method"].isin(methods)].to_csv(path, index=False)
+
+
+def show(title, text):
+    print(f"\n{title}\n{text}", flush=True)
+
+
+def report_set(evaluation):
+    metrics = ["log_loss", "auc"] if evaluation.task == "classification" else ["r2"]
+    for metric in metrics:
+        show(f"{evaluation.name}, {metric} by target", evaluation.markdown(metric))
+    means = evaluation.summary()
+    if evaluation.task == "regression":
+        means.insert(1, "median r2", evaluation.summary("median")["r2"])
+    show(f"{evaluation.name}, means over targets", means.round(4).to_string())
+
+
+def report_all(evaluations, ours):
+    ranks = pd.concat([e.target_ranks() for e in evaluations])
+    show(
+        f"mean rank over {len(ranks)} targets of {len(evaluations)} set(s) (log-loss, R2)",
+        pd.DataFrame({"mean rank": ranks.mean(), "best on": (ranks == 1).sum()})
+        .sort_values("mean rank")
+        .round(3)
+        .to_string(),
+    )
+    by_set = {e.name: e.target_ranks().mean() for e in evaluations}
+    show("mean rank by set", pd.DataFrame(by_set).round(2).to_string())
+    for method in ours:
+        for reference in [m for m in evaluations[0].methods if m not in ours]:
+            rows = [e.paired(reference).loc[method].rename(e.name) for e in evaluations]
+            show(
+                f"{method} - {reference} (log-loss, R2; positive: {method} is better)",
+                pd.DataFrame(rows).round(4).to_string(),
+            )
+        harm(evaluations, method)
+        coverage([e for e in evaluations if e.task == "regression"], method)
+
+
+def harm(evaluations, method):
+    """Targets on which a method is worse than the pooled network by more than two errors."""
+    if POOLED not in evaluations[0].methods:
+        return
+    parts = []
+    for e in evaluations:
+        found = e.paired_by_target(POOLED).loc[method].reset_index().assign(set=e.name)
+        parts.append(found)
+    table = pd.concat(parts)
+    worse = table[table["difference"] < -2 * table["standard_error"].fillna(0)]
+    silent = worse[~worse["outside"].eq(True)]
+    columns = ["set", "target", "difference", "standard_error", "outside"]
+    show(
+        f"{method} worse than {POOLED} by more than two standard errors: {len(worse)} of "
+        f"{len(table)} targets, {len(silent)} of them without a flag",
+        worse[columns].round(4).to_string(index=False) if len(worse) else "none",
+    )
+
+
+def coverage(evaluations, method):
+    rows = [e.scores[(e.scores["method"] == method)].assign(set=e.name) for e in evaluations]
+    if not rows:
+        return
+    table = pd.concat(rows)
+    table = table[table["metric"].isin(["coverage", "width"])]
+    table["outside"] = table["outside"].map({0.0: "inside", 1.0: "outside"}).fillna("unknown")
+    means = table.pivot_table(
+        index=["set", "outside"], columns="metric", values="value", aggfunc="mean"
+    )
+    show(f"{method}: coverage and mean width of 90 % intervals", means.round(3).to_string())
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", nargs="+", default=list(LOADERS), choices=list(LOADERS))
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), metavar="METHOD")
+    parser.add_argument("--targets", nargs="+", metavar="DOMAIN", help="only these domains")
+    parser.add_argument("--replicates", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0, help="of the first replicate")
+    parser.add_argument("--rows", type=int, help="at most so many of every domain")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="for ours")
+    parser.add_argument(
+        "--variant", nargs="*", default=[], metavar="NAME:KEY=VALUE,…", help="further columns"
+    )
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("build/real.csv"))
+    parser.add_argument("--again", nargs="*", default=[], metavar="METHOD", help="run anew")
+    arguments = parser.parse_args()
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    forget(arguments.out, arguments.again)
+    evaluations = []
+    for name in arguments.sets:
+        data = limited(LOADERS[name](), arguments.rows)
+        targets = None
+        if arguments.targets:
+            targets = [d for d in data.domains if str(d) in arguments.targets]
+            if not targets:
+                continue
+        evaluations.append(
+            leave_one_domain_out(
+                estimators_for(data.task, arguments),
+                data,
+                targets=targets,
+                n_replicates=arguments.replicates,
+                random_state=arguments.seed,
+                distances=False,
+                checkpoint=arguments.out,
+                n_jobs=arguments.jobs,
+                progress=True,
+            )
+        )
+        report_set(evaluations[-1])
+    if evaluations:
+        variants = [v.partition(":")[0] for v in arguments.variant]
+        ours = [m for m in arguments.methods if m.startswith("dapdag")] + variants
+        report_all(evaluations, ours)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Scores of one target domain, each a number or the reason why there is none."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.metrics import average_precision_score, r2_score, roc_auc_score
+
+from dapdag.evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
+
+Array = NDArray[np.float64]
+# A probability of 0 for what happened would be an infinite loss.
+SMALLEST_PROBABILITY = 1e-15
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a score is called, and where it should be: as high or as low as can be, or at a goal."""
+
+    title: str
+    task: str
+    goal: float
+
+    def merit(self, value: pd.DataFrame) -> pd.DataFrame:
+        """Scores turned so that more is better."""
+        if np.isinf(self.goal):
+            return value if self.goal > 0 else -value
+        return -(value - self.goal).abs()
+
+
+HIGH, LOW = np.inf, -np.inf
+METRICS = {
+    "log_loss": Metric("log-loss", "classification", LOW),
+    "auc": Metric("AUC", "classification", HIGH),
+    "apr": Metric("APR", "classification", HIGH),
+    "brier": Metric("Brier score", "classification", LOW),
+    "calibration": Metric("mean predicted - observed", "classification", 0.0),
+    "r2": Metric("R²", "regression", HIGH),
+    "rmse": Metric("RMSE", "regression", LOW),
+    "nll": Metric("negative log-likelihood", "regression", LOW),
+    "coverage": Metric("coverage of 90 % intervals", "regression", COVERAGE),
+    "width": Metric("mean width of 90 % intervals", "regression", LOW),
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value, or NaN and why."""
+
+    value: float
+    reason: str = ""
+
+
+def metrics_of(task: str) -> list[str]:
+    """Names of the task's metrics."""
+    return [name for name, metric in METRICS.items() if metric.task == task]
+
+
+def primary_metric(task: str) -> str:
+    """What methods are ranked by: log-loss for classes, R² for numbers."""
+    return metrics_of(task)[0]
+
+
+def undefined(reason: str) -> Score:
+    return Score(np.nan, reason)
+
+
+def class_scores(y: NDArray, predicted: ClassPrediction) -> dict[str, Score]:
+    """Scores of predicted probabilities.
+
+    With two classes AUC, APR and calibration are those of the second one. With more, AUC and APR
+    are means over the classes against the rest, and calibration is the mean absolute difference.
+    The Brier score is the mean over classes, which for two is the usual one. A class that the
+    sources do not have counts as predicted with probability 0.
+    """
+    classes = np.unique(np.concatenate([np.asarray(predicted.classes, object), y.astype(object)]))
+    probability = np.zeros((len(y), len(classes)))
+    probability[:, np.searchsorted(classes, predicted.classes)] = predicted.probability
+    happened = y.astype(object)[:, None] == classes
+    judged = [1] if len(classes) == 2 else range(len(classes))
+    likelihood = np.clip(probability[happened], SMALLEST_PROBABILITY, 1.0)
+    difference = probability.mean(0) - happened.mean(0)
+    return {
+        "log_loss": Score(float(-np.log(likelihood).mean())),
+        "auc": _one_against_rest(roc_auc_score, happened, probability, judged),
+        "apr": _one_against_rest(average_precision_score, happened, probability, judged),
+        "brier": Score(float(((probability - happened) ** 2).mean())),
+        "calibration": Score(
+            float(difference[1]) if len(classes) == 2 else float(np.abs(difference).mean())
+        ),
+    }
+
+
+def _one_against_rest(score, happened: NDArray, probability: Array, judged) -> Score:
+    """Mean over the classes that some rows of the target have and some have not."""
+    split = [k for k in judged if 0 < happened[:, k].sum() < len(happened)]
+    if not split:
+        return undefined("the target has one class only")
+    return Score(float(np.mean([score(happened[:, k], probability[:, k]) for k in split])))
+
+
+def number_scores(y: NDArray, predicted: NumberPrediction) -> dict[str, Score]:
+    """Scores of predicted numbers, and of their uncertainty where the method states it."""
+    error = y - predicted.mean
+    scores = {
+        "r2": _r2(y, predicted.mean),
+        "rmse": Score(float(np.sqrt(np.mean(error**2)))),
+        "nll": undefined("the method gives no standard deviation"),
+        "coverage": undefined("the method gives no interval"),
+        "width": undefined("the method gives no interval"),
+    }
+    if predicted.std is not None:
+        scores["nll"] = Score(float(-norm.logpdf(error, scale=predicted.std).mean()))
+    if predicted.interval is not None:
+        low, high = predicted.interval.T
+        scores["coverage"] = Score(float(np.mean((low <= y) & (y <= high))))
+        scores["width"] = Score(float(np.mean(high - low)))
+    return scores
+
+
+def _r2(y: NDArray, mean: Array) -> Score:
+    if len(y) < 2:
+        return undefined("the target has one labelled row only")
+    if np.ptp(y) == 0:
+        return undefined("the label is constant in the target")
+    return Score(float(r2_score(y, mean)))

@@ -1,0 +1,126 @@
+"""Asking any estimator for what it can say about a target domain."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from dapdag.datasets.domain_data import Split
+
+COVERAGE = 0.9
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """Probability of every class, for every row."""
+
+    probability: Array  # [rows, classes]
+    classes: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NumberPrediction:
+    """Expected label of every row, and how sure the method is of it, where it says so."""
+
+    mean: Array
+    std: Array | None = None
+    interval: Array | None = None  # [rows, 2]
+
+
+def fit(estimator: Any, split: Split, task: str) -> Any:
+    """Fit on the sources; a method that needs the target's features at fit time gets them.
+
+    The estimator's attribute ``needs_target`` says so. The target's rows then have the domain −1,
+    and no labels.
+    """
+    X, y, domain = split.X, split.y, split.sample_domain
+    if getattr(estimator, "needs_target", False):
+        codes, _ = pd.factorize(np.asarray(domain, dtype=object))
+        X = pd.concat([X, split.X_target], ignore_index=True)
+        y = pd.Series([*y, *_masked(y, len(split.X_target), task)], name=y.name)
+        domain = np.concatenate([codes, np.full(len(split.X_target), -1)])
+    elif np.asarray(domain).dtype.kind in "if" and (np.asarray(domain) < 0).any():
+        # Negative numbers would say that these rows are targets.
+        domain = pd.factorize(domain)[0]
+    given = {name: domain for name in ("sample_domain", "groups") if _takes(estimator.fit, name)}
+    return estimator.fit(X, y, **given)
+
+
+def _masked(y: pd.Series, n: int, task: str) -> list[Any]:
+    """What stands for an unknown label, by the convention of scikit-adaptation."""
+    if task == "regression":
+        return [np.nan] * n
+    return [-1 if pd.api.types.is_numeric_dtype(y) else None] * n
+
+
+def _takes(method: Callable[..., Any], name: str) -> bool:
+    """Whether a method has an argument of this name, or its object passes it on.
+
+    Meta-estimators of scikit-learn pass on what their parts ask for once metadata routing is on.
+    """
+    if name in inspect.signature(method).parameters:
+        return True
+    if not sklearn.get_config()["enable_metadata_routing"]:
+        return False
+    routing = getattr(getattr(method, "__self__", None), "get_metadata_routing", None)
+    return routing is not None and name in routing().consumes(method.__name__, [name])
+
+
+def predict_classes(estimator: Any, X: pd.DataFrame) -> ClassPrediction:
+    """Probabilities of the whole target domain, from one call."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no predict_proba: probabilities cannot be scored"
+        )
+    probability = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    _check_finite(probability, estimator)
+    return ClassPrediction(probability, np.asarray(estimator.classes_))
+
+
+def predict_numbers(estimator: Any, X: pd.DataFrame) -> NumberPrediction:
+    """Expected labels of the whole target domain, with uncertainty where the method has it."""
+    std = None
+    if "return_std" in inspect.signature(estimator.predict).parameters:
+        mean, std = estimator.predict(X, return_std=True)
+        std = np.asarray(std, dtype=np.float64)
+    else:
+        mean = estimator.predict(X)
+    mean = np.asarray(mean, dtype=np.float64)
+    _check_finite(mean, estimator)
+    interval = None
+    if hasattr(estimator, "predict_interval"):
+        interval = np.asarray(estimator.predict_interval(X, coverage=COVERAGE), dtype=np.float64)
+    elif std is not None:
+        half = norm.ppf(0.5 + COVERAGE / 2) * std
+        interval = np.column_stack([mean - half, mean + half])
+    return NumberPrediction(mean, std, interval)
+
+
+def _check_finite(values: Array, estimator: Any) -> None:
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        raise ValueError(f"{type(estimator).__name__} predicted {bad} values that are not finite")
+
+
+def environment_facts(estimator: Any, X: pd.DataFrame) -> tuple[float, float]:
+    """Whether the target's E is outside the sources' (1 or 0), and how far from the nearest one.
+
+    The distance is in standard deviations of the sources' E. NaN for methods without E.
+    """
+    sources = getattr(estimator, "source_environments_", None)
+    if sources is None or len(sources) < 2 or not hasattr(estimator, "environment"):
+        return np.nan, np.nan
+    found = estimator.environment(X).iloc[0]
+    columns = [c for c in sources.columns if str(c).endswith("_mean")]
+    known = sources[columns].to_numpy(dtype=np.float64)
+    spread = known.std(axis=0)
+    steps = (known - found[columns].to_numpy(dtype=np.float64)) / np.where(spread > 0, spread, 1.0)
+    return float(bool(found["outside"])), float(np.sqrt((steps**2).sum(axis=1)).min())

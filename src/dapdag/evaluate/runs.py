@@ -1,0 +1,182 @@
+"""One run: one method, one target, one replicate; and a file that remembers finished runs."""
+
+import hashlib
+import re
+import time
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from dapdag.datasets.domain_data import DomainData, Split
+from dapdag.evaluate.metrics import Score, class_scores, metrics_of, number_scores, undefined
+from dapdag.evaluate.prediction import environment_facts, fit, predict_classes, predict_numbers
+
+COLUMNS = (
+    *("target", "replicate", "method", "metric", "value"),
+    *("seconds", "outside", "env_distance", "reason"),
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to fit, on which sources, and with which seed."""
+
+    method: str
+    estimator: Any
+    target: Hashable
+    replicate: int
+    seed: int
+    bootstrap: bool
+
+    def execute(self, data: DomainData) -> list[Row]:
+        """Tidy rows, one per metric; a failure is a row per metric with its reason."""
+        start = time.perf_counter()
+        outside, env_distance = np.nan, np.nan
+        try:
+            split = _labelled_sources(data.leave_out(self.target))
+            if self.bootstrap:
+                split = resample(split, np.random.default_rng(self.seed))
+            fitted = fit(seeded(self.estimator, self.seed), split, data.task)
+            scores = _scores(fitted, split, data.task)
+            seconds = time.perf_counter() - start
+            outside, env_distance = environment_facts(fitted, split.X_target)
+        except Exception as error:  # one failing method must not lose the others' results
+            seconds = time.perf_counter() - start
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            scores = {name: undefined(f"failed: {text}") for name in metrics_of(data.task)}
+        common = {
+            "target": self.target,
+            "replicate": self.replicate,
+            "method": self.method,
+            "seconds": seconds,
+            "outside": outside,
+            "env_distance": env_distance,
+        }
+        return [
+            {**common, "metric": name, "value": score.value, "reason": score.reason}
+            for name, score in scores.items()
+        ]
+
+    def digest(self, data_digest: str) -> str:
+        """Equal for runs that would give the same result, as far as data and settings tell."""
+        parts = [data_digest, self.method, _settings_text(self.estimator), self.target, self.seed]
+        return _sha(repr([*map(str, parts), self.bootstrap]))
+
+
+def _labelled_sources(split: Split) -> Split:
+    """The sources' rows that have a label: the same rows for every method."""
+    known = split.y.notna().to_numpy()
+    if known.all():
+        return split
+    return replace(
+        split, X=split.X[known], y=split.y[known], sample_domain=split.sample_domain[known]
+    )
+
+
+def resample(split: Split, rng: np.random.Generator) -> Split:
+    """Rows of every source drawn with replacement, as many as it has."""
+    rows = np.concatenate(
+        [
+            rng.choice(found, size=len(found))
+            for found in pd.Series(split.sample_domain)
+            .groupby(split.sample_domain)
+            .indices.values()
+        ]
+    )
+    return replace(
+        split, X=split.X.iloc[rows], y=split.y.iloc[rows], sample_domain=split.sample_domain[rows]
+    )
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """An unfitted copy with this seed in every parameter called random_state."""
+    copy = clone(estimator)
+    names = [
+        name
+        for name in copy.get_params(deep=True)
+        if name == "random_state" or name.endswith("__random_state")
+    ]
+    return copy.set_params(**dict.fromkeys(names, seed)) if names else copy
+
+
+def _scores(fitted: Any, split: Split, task: str) -> dict[str, Score]:
+    """All rows of the target are predicted together; those with a label are scored."""
+    known = split.y_target.notna().to_numpy()
+    if not known.any():
+        reason = "no row of the target has a label"
+        return {name: undefined(reason) for name in metrics_of(task)}
+    y = split.y_target.to_numpy()[known]
+    if task == "classification":
+        classes = predict_classes(fitted, split.X_target)
+        return class_scores(y, replace(classes, probability=classes.probability[known]))
+    found = predict_numbers(fitted, split.X_target)
+    return number_scores(
+        y.astype(np.float64),
+        replace(
+            found,
+            mean=found.mean[known],
+            std=None if found.std is None else found.std[known],
+            interval=None if found.interval is None else found.interval[known],
+        ),
+    )
+
+
+def data_digest(data: DomainData) -> str:
+    """Tells data sets apart by name, task and every cell."""
+    table = data.X.astype({c: object for c in data.X if data.X[c].dtype == "category"})
+    cells = pd.util.hash_pandas_object(table, index=False).to_numpy()
+    labels = pd.util.hash_pandas_object(data.y, index=False).to_numpy()
+    domains = "|".join(map(str, data.sample_domain))
+    head = repr([data.name, data.task, list(map(str, data.X.columns)), str(data.y.name)])
+    return _sha(head + domains + cells.tobytes().hex() + labels.tobytes().hex())
+
+
+def _settings_text(estimator: Any) -> str:
+    """Class and parameters as text, without the addresses of objects in memory."""
+    parameters = sorted(estimator.get_params(deep=True).items())
+    values = [(k, repr(v)) for k, v in parameters if not hasattr(v, "get_params")]
+    classes = [(k, type(v).__qualname__) for k, v in parameters if hasattr(v, "get_params")]
+    text = repr([type(estimator).__qualname__, values, classes])
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class RunLog:
+    """Finished runs in a CSV file, each appended in one write; a rerun leaves them out."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.columns = ("run", *COLUMNS)
+
+    def read(self) -> dict[str, list[Row]]:
+        """Rows of every finished run; a line cut short by a crash is dropped with its run."""
+        if not self.path.exists():
+            return {}
+        table = pd.read_csv(self.path, dtype={"target": str, "run": str}, on_bad_lines="skip")
+        missing = [c for c in self.columns if c not in table.columns]
+        if missing:
+            raise ValueError(f"{self.path} is not a file of runs: it lacks the columns {missing}.")
+        table = table.assign(reason=table["reason"].fillna(""))
+        sizes = table.groupby("run")["metric"].transform("size")
+        expected = sizes.max()
+        whole = table[sizes == expected]
+        return {
+            str(run): part.drop(columns="run").to_dict("records")
+            for run, part in whole.groupby("run", sort=False)
+        }
+
+    def append(self, run: str, rows: Iterable[Row]) -> None:
+        table = pd.DataFrame(rows, columns=list(COLUMNS))
+        table.insert(0, "run", run)
+        new = not self.path.exists()
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            file.write(table.to_csv(index=False, header=new, lineterminator="\n"))
