@@ -107,6 +107,10 @@ def by_hand(est: Any, X: pd.DataFrame, y: np.ndarray) -> dict[str, float]:
         (block - np.asarray(v.center)) * s[:, None]
         for v, block, s in zip(variables, blocks, seen, strict=True)
     ]
+    sees = [np.arange(model.sizes.columns)[span] for span in spans]
+    if model.sizes.indicators:
+        inputs = [np.column_stack([x, ~s]) for x, s in zip(inputs, seen, strict=True)]
+        sees = [np.append(c, model.sizes.columns + v) for c, v in zip(sees, place, strict=True)]
     found = []
     for vector, env in zip(model.vectors, infer_environment(model, X).mean, strict=True):
         d = unravel(model.sizes, jnp.asarray(vector)).decoder
@@ -123,7 +127,7 @@ def by_hand(est: Any, X: pd.DataFrame, y: np.ndarray) -> dict[str, float]:
             weights += (env_filters[place[j]] ** 2).sum() + (bias[place[j]] ** 2).sum()
             for i in range(len(variables)):
                 if i != j and model.parents[place[i], place[j]]:
-                    block = filters[place[j], spans[i]]
+                    block = filters[place[j], sees[i]]
                     hidden = hidden + inputs[i] @ block
                     weights += (block**2).sum()
                     norms[i, j] = np.linalg.norm(block)

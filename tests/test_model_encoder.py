@@ -8,7 +8,7 @@ from test_model_layout import make_layout, random_network, random_values, random
 from dapdag.model import Posterior
 from dapdag.model.encoder import posterior
 
-COLUMNS, ROWS, NU0 = 6, 30, 1.7
+INPUTS, ROWS, NU0 = 7, 30, 1.7
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["dim1", "dim3"])
@@ -18,7 +18,7 @@ def encoder(request):
 
 @pytest.fixture(scope="module")
 def rows():
-    return jnp.asarray(np.random.default_rng(0).normal(size=(ROWS, COLUMNS)), dtype=jnp.float32)
+    return jnp.asarray(np.random.default_rng(0).normal(size=(ROWS, INPUTS)), dtype=jnp.float32)
 
 
 def infer(encoder, rows, present=None, nu0=NU0):
@@ -121,9 +121,9 @@ def test_the_labels_columns_are_invisible_to_the_encoder():
     network = random_network(layout, 0.4)
     inputs = random_values(layout, ROWS)
     present = jnp.ones(ROWS)
-    q = network.infer(inputs, present, NU0)
-    relabelled = network.infer(inputs.at[:, -1].set(1e3), present, NU0)
+    q = network.infer(layout, inputs, present, NU0)
+    relabelled = network.infer(layout, inputs.at[:, -1].set(1e3), present, NU0)
     np.testing.assert_array_equal(q.mean, relabelled.mean)
     np.testing.assert_array_equal(q.variance, relabelled.variance)
-    other = network.infer(inputs.at[:, 0].add(1.0), present, NU0)
+    other = network.infer(layout, inputs.at[:, 0].add(1.0), present, NU0)
     assert (np.asarray(other.mean) != np.asarray(q.mean)).all()

@@ -34,13 +34,15 @@ def make_layout(kinds=MIXED, columns=None, variables=None, label_columns=None, c
     real = owner >= 0
     return Layout(
         owner=jnp.asarray(owner[:, None] == np.arange(variables), dtype=jnp.float32),
-        owner_index=jnp.asarray(np.maximum(owner, 0)),
         center=jnp.asarray(np.where(real, center, 0.0), dtype=jnp.float32),
         scale=jnp.asarray(real, dtype=jnp.float32),
         **{
             kind: jnp.asarray([k == kind for k in kind_of], dtype=jnp.float32)
             for kind in ("continuous", "binary", "categorical")
         },
+        kinds=("binary", "categorical", "continuous"),
+        label_kind=label_kind,
+        indicators=False,
     )
 
 

@@ -97,7 +97,8 @@ def numpy_terms(formulation, network, batch, normal):
         inputs[:, block] = (values[:, block] - 0.1) * observed[:, v : v + 1]
     env, env_term = np.zeros(2), 0.0
     if formulation.uses_environment:
-        votes = network.encoder.votes(jnp.asarray(inputs[:, :-1], dtype=jnp.float32))
+        unlabelled = np.append(inputs[:, :-1], np.zeros((len(inputs), 1)), axis=1)
+        votes = network.encoder.votes(jnp.asarray(unlabelled, dtype=jnp.float32))
         excess, location = (np.asarray(a, dtype=np.float64)[present == 1] for a in votes)
         nu0, n = WEIGHTS["prior_precision"], int(present.sum())
         V = 1 / ((nu0 + excess).sum(0) - (n - 1) * nu0)
@@ -271,7 +272,7 @@ def test_kl_counts_once_per_domain_not_once_per_row():
     batch = make_batch()
     terms, _ = evaluate(BAYESIAN, make_weights(), network(), batch)
     inputs = LAYOUT.inputs(batch.values, batch.observed)
-    q = network().infer(inputs, batch.present, WEIGHTS["prior_precision"])
+    q = network().infer(LAYOUT, inputs, batch.present, WEIGHTS["prior_precision"])
     kl = kl_divergence(q, jnp.asarray(WEIGHTS["prior_scale"]))
     np.testing.assert_allclose(terms["environment"], kl / batch.present.sum(), rtol=1e-5)
 
@@ -282,7 +283,7 @@ def test_point_formulation_uses_the_mean_and_its_square():
     other, _ = evaluate(PAPER, make_weights(), network(), batch, NORMAL + 1)
     assert one == other
     inputs = LAYOUT.inputs(batch.values, batch.observed)
-    q = network().infer(inputs, batch.present, WEIGHTS["prior_precision"])
+    q = network().infer(LAYOUT, inputs, batch.present, WEIGHTS["prior_precision"])
     np.testing.assert_allclose(one["environment"], (np.asarray(q.mean) ** 2).sum(), rtol=1e-5)
     np.testing.assert_allclose(one["environment"], squared_environment(q), rtol=1e-6)
 

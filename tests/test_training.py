@@ -177,7 +177,7 @@ def test_without_labelled_validation_rows_training_still_pays():
     blind = eqx.tree_at(
         lambda p: p.blocks.valid_observed,
         problem,
-        problem.blocks.valid_observed.at[..., -1].set(0.0),
+        jnp.asarray(problem.blocks.valid_observed).at[..., -1].set(0.0),
     )
     plan = replace(plan, settle=None)
     seeing, unseeing = (train(config, p, keys(A), plan) for p in (problem, blind))
@@ -211,7 +211,7 @@ def test_members_of_one_group_share_a_graph():
 def test_a_lane_that_meets_infinite_data_stops_and_harms_no_other(pair):
     problem, config, plan = assembled(seeds=(A, B))
     poisoned = eqx.tree_at(
-        lambda p: p.blocks.values, problem, problem.blocks.values.at[1].set(jnp.inf)
+        lambda p: p.blocks.values, problem, jnp.asarray(problem.blocks.values).at[1].set(jnp.inf)
     )
     with pytest.warns(UserWarning, match="member 1 was not finite"):
         result = train(config, poisoned, keys(A, B), plan)

@@ -193,7 +193,8 @@ def squared_weights(decoder: Decoder, layout: Layout, parents: ArrayLike) -> flo
     """Σ‖W‖² over filters, shared layers and heads, without what is masked or only pads."""
     real = np.asarray(layout.real)
     owned = np.asarray(layout.owner).sum(1)  # 1 for the columns of the table
-    allowed = np.asarray(layout.owner) @ (np.asarray(parents) * np.asarray(layout.any_edge()))
+    edges = np.asarray(parents) * np.asarray(layout.any_edge())
+    allowed = np.asarray(layout.input_owner) @ edges
     n = len(real)
 
     def squares(weights: Any) -> NDArray[np.float64]:

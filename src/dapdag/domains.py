@@ -1,6 +1,6 @@
 """Rows → one padded block per domain, shuffled and split for each lane."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,38 +31,53 @@ def sizes_of(table: Table) -> tuple[int, int, int]:
     return columns, variables, label_columns
 
 
-def layout_of(table: Table) -> Layout:
-    """Where the table's variables lie in the padded columns."""
+def layout_of(
+    table: Table, indicators: bool = False, kinds: Collection[str] | None = None
+) -> Layout:
+    """Where the table's variables lie in the padded columns.
+
+    `kinds` is given when several tables share a program: all types that occur in any of them.
+    """
     columns, variables, label_columns = sizes_of(table)
     owner = np.full(columns, -1)
     owner[: columns - label_columns] = column_owner(table.features, columns - label_columns)
     first_label = columns - label_columns
     owner[first_label : first_label + table.label.width] = variables - 1
     one_hot = (owner[:, None] == np.arange(variables)).astype(np.float32)
-    kinds = np.array(["none"] * variables, dtype=object)
+    kind_of = np.array(["none"] * variables, dtype=object)
     center, scale = np.zeros(columns), np.zeros(columns)
 
     def place(variable: Variable, v: int) -> None:
         at = owner == v
-        kinds[v] = variable.kind
+        kind_of[v] = variable.kind
         center[at], scale[at] = variable.center, variable.scale
         if not any(variable.scale):
-            kinds[v] = "none"  # a constant carries no information and has no parents
+            kind_of[v] = "none"  # a constant carries no information and has no parents
 
     for v, variable in enumerate(table.features):
         place(variable, v)
     place(table.label, variables - 1)
     kind_is: dict[str, Any] = {
-        k: (kinds == k).astype(np.float32) for k in ("continuous", "binary", "categorical")
+        k: (kind_of == k).astype(np.float32) for k in ("continuous", "binary", "categorical")
     }
-    live = (kinds != "none").astype(np.float32)
+    live = (kind_of != "none").astype(np.float32)
     arrays: dict[str, Any] = {
         "owner": one_hot * live,
-        "owner_index": np.maximum(owner, 0).astype(np.int32),
         "center": center.astype(np.float32),
         "scale": scale.astype(np.float32),
     }
-    return Layout(**arrays, **kind_is)
+    return Layout(
+        **arrays,
+        **kind_is,
+        kinds=tuple(sorted(kinds_of(table) if kinds is None else kinds)),
+        label_kind=table.label.kind,
+        indicators=indicators,
+    )
+
+
+def kinds_of(table: Table) -> set[str]:
+    """The types of variables that occur in a table."""
+    return {v.kind for v in (*table.features, table.label)}
 
 
 def encode(table: Table, values: NDArray, observed: NDArray, label: NDArray | None) -> Encoded:

@@ -31,7 +31,7 @@ from .training import Blocks, Plan, Schedule, StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
 from .training.heldout import heldout_means
 from .training.loop import HISTORY
-from .training.step import Problem, validation_residuals
+from .training.step import Problem
 
 RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
 SMALLEST_BATCH = 0.25
@@ -112,17 +112,18 @@ def fit_models(samples: Sequence[Sample], settings: Settings) -> list[Fit]:
                 lambda epoch, loss: bar.update(epoch, validation=loss),
             )
         problem = eqx.tree_at(lambda p: p.parents, problem, result.parents)
-        *noise, means = map(np.asarray, _noise(config, problem, result.vectors))
+        learned, means = map(np.asarray, _heldout(config, problem, result.vectors))
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
         ]
+        blocks = [jax.tree.map(lambda array, m=m: array[m], problem.blocks) for m in members]
         fits = [
-            _fit(s, t, settings, config, result, noise, lanes)
-            for s, t, lanes in zip(samples, tables, members, strict=True)
+            _fit(s, t, settings, config, result, _label_scale(b, means[m], learned[m]), m)
+            for s, t, b, m in zip(samples, tables, blocks, members, strict=True)
         ]
     return [
-        replace(fit, record=_record(s, fit, settings, _lanes(problem.blocks, m), means[m]))
-        for s, fit, m in zip(samples, fits, members, strict=True)
+        replace(fit, record=_record(s, fit, settings, b, means[m]))
+        for s, fit, b, m in zip(samples, fits, blocks, members, strict=True)
     ]
 
 
@@ -142,6 +143,7 @@ def _assemble(
         acyclicity=settings.acyclicity or ("trace_power" if settings.exact_graph else "trace_exp"),
         on_paths=settings.exact_graph,
         uses_environment=settings.uses_environment and several,
+        uses_structure=settings.uses_structure,
     )
     apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
     config = StepConfig(
@@ -223,18 +225,27 @@ def _plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: i
 
 
 @compiled
-def _noise(config: StepConfig, problem: Problem, vectors: jax.Array) -> tuple[jax.Array, ...]:
-    """Per lane: the label's squared residuals on validation rows, their number, learned scale,
-
-    and the means predicted for those rows.
-    """
+def _heldout(config: StepConfig, problem: Problem, vectors: Any) -> tuple[jax.Array, ...]:
+    """Per lane: the learned noise of the label, and the means predicted for validation rows."""
 
     def one_lane(problem: Problem, vector: jax.Array) -> tuple[jax.Array, ...]:
         learned = noise_scale(unravel(config.sizes, vector))
-        residuals = validation_residuals(config, problem, vector)
-        return (*residuals, learned, heldout_means(config, problem, vector))
+        return learned, heldout_means(config, problem, vector)
 
     return jax.vmap(one_lane)(problem, vectors)
+
+
+def _label_scale(blocks: Blocks, means: NDArray, learned: NDArray) -> NDArray[np.float64]:
+    """Noise of the standardised label, per member.
+
+    The learned scale fits the training rows; held-out rows say what a new row will see.
+    """
+    known = blocks.valid_present * blocks.valid_observed[..., -1]
+    label = blocks.valid_values[..., -means.shape[-1]]
+    squares = known * (label - means[..., 0]) ** 2
+    if known.sum() < FEW_RESIDUALS:
+        return learned.astype(float)
+    return np.full(len(learned), np.sqrt(squares.sum() / known.sum()))
 
 
 def _fit(
@@ -243,14 +254,10 @@ def _fit(
     settings: Settings,
     config: StepConfig,
     result: TrainingResult,
-    noise: Sequence[NDArray],
+    label_scale: NDArray[np.float64],
     lanes: slice,
 ) -> Fit:
     first = lanes.start
-    squares, counts, learned = (part[lanes] for part in noise)
-    # The learned scale fits the training rows; held-out rows say what a new row will see.
-    enough = counts.sum() >= FEW_RESIDUALS
-    scale = np.sqrt(squares.sum() / counts.sum()) if enough else learned
     rng = np.random.default_rng(settings.random_state)
     half = rng.normal(size=((settings.n_draws + 1) // 2, settings.env_dim))
     model = Model(
@@ -262,7 +269,7 @@ def _fit(
         prior_precision=settings.prior_precision,
         source_mean=np.zeros(0),
         source_variance=np.zeros(0),
-        label_scale=np.broadcast_to(scale, learned.shape).astype(float),
+        label_scale=label_scale,
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
     model = _with_sources(model, sample)
@@ -302,10 +309,6 @@ def _with_sources(model: Model, sample: Sample) -> Model:
         source_mean=np.stack([q.mean for q in posteriors], axis=1),
         source_variance=np.stack([q.variance for q in posteriors], axis=1),
     )
-
-
-def _lanes(blocks: Blocks, lanes: slice) -> Blocks:
-    return jax.tree.map(lambda array: array[lanes], blocks)
 
 
 def _record(sample: Sample, fit: Fit, settings: Settings, blocks: Blocks, means: NDArray) -> Record:

@@ -51,7 +51,7 @@ class Model:
 
     @functools.cached_property
     def layout(self) -> Layout:
-        return jax.tree.map(jnp.asarray, layout_of(self.table))
+        return jax.tree.map(jnp.asarray, layout_of(self.table, self.sizes.indicators))
 
     @property
     def n_members(self) -> int:
@@ -206,7 +206,7 @@ def _summarise(sizes, layout, vectors, prior_precision, values, observed, presen
 
     def block(rows: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         inputs = layout.inputs(rows[0], rows[1])
-        sums = jax.vmap(lambda n: n.summarise(inputs, rows[2], prior_precision))(networks)
+        sums = jax.vmap(lambda n: n.summarise(layout, inputs, rows[2], prior_precision))(networks)
         return sums.excess[None], sums.weighted[None]  # [1, members, dim]
 
     excess, weighted = _in_blocks(block, (values, observed, present))

@@ -5,10 +5,10 @@ E), then all share their hidden layers, and each has a head of its own.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .activation import elu
 from .layout import Layout
 
 # ParentMask[i, j] = 1 where variable i may enter the reconstruction of variable j.
@@ -18,7 +18,7 @@ ParentMask = Float[Array, "variables variables"]
 class Decoder(eqx.Module):
     """Structural filters, shared hidden layers, one head per variable."""
 
-    filters: Float[Array, "variables columns hidden"]
+    filters: Float[Array, "variables inputs hidden"]
     env_filters: Float[Array, "variables dim hidden"]
     filter_bias: Float[Array, "variables hidden"]
     shared: tuple[tuple[Array, Array], ...]
@@ -27,9 +27,11 @@ class Decoder(eqx.Module):
     log_scale: Float[Array, " variables"]
 
     @staticmethod
-    def zeros(columns: int, variables: int, hidden: int, dim: int, n_shared: int) -> "Decoder":
+    def zeros(
+        inputs: int, columns: int, variables: int, hidden: int, dim: int, n_shared: int
+    ) -> "Decoder":
         return Decoder(
-            filters=jnp.zeros((variables, columns, hidden)),
+            filters=jnp.zeros((variables, inputs, hidden)),
             env_filters=jnp.zeros((variables, dim, hidden)),
             filter_bias=jnp.zeros((variables, hidden)),
             shared=tuple((jnp.zeros((hidden, hidden)), jnp.zeros(hidden)) for _ in range(n_shared)),
@@ -40,11 +42,11 @@ class Decoder(eqx.Module):
 
     def scaled(self) -> "Decoder":
         """Standard normal numbers in place of weights → initial weights; biases start at 0."""
-        _, columns, hidden = self.filters.shape
+        _, inputs, hidden = self.filters.shape
         unit = 1.0 / jnp.sqrt(hidden)
-        # Small filters: no edge is assumed before the data ask for it. Many columns start smaller
+        # Small filters: no edge is assumed before the data ask for it. Many inputs start smaller
         # still, or the sum over all paths, and with it h, would explode.
-        small = 0.3 * unit * min(1.0, (8 / columns) ** 0.5)
+        small = 0.3 * unit * min(1.0, (8 / inputs) ** 0.5)
         return Decoder(
             filters=small * self.filters,
             env_filters=0.3 * unit * self.env_filters,
@@ -59,42 +61,43 @@ class Decoder(eqx.Module):
         self,
         layout: Layout,
         parents: ParentMask,
-        inputs: Float[Array, "rows columns"],
-        env: Float[Array, " dim"],
+        inputs: Float[Array, "rows inputs"],
+        env: Float[Array, "*rows dim"],
     ) -> Float[Array, "rows columns"]:
-        """Outputs for every variable's columns, each from its parents and E."""
-        filters = self.filters * allowed_columns(layout, parents)[:, :, None]
+        """Outputs for every variable's columns, each from its parents and E (one, or per row)."""
+        filters = self.filters * allowed_inputs(layout, parents)[:, :, None]
         first = jnp.einsum("nc,vch->nvh", inputs, filters)  # [rows, variables, hidden]
-        offset = jnp.einsum("k,vkh->vh", env, self.env_filters) + self.filter_bias
+        offset = jnp.einsum("...k,vkh->...vh", env, self.env_filters) + self.filter_bias
         hidden = self._shared(first + offset)
-        per_column = hidden[:, layout.owner_index]  # [rows, columns, hidden]
-        return (per_column * self.heads).sum(-1) + self.head_bias
+        # Every column reads its own variable's hidden units; as one product, not as a gather.
+        heads = layout.owner.T[:, :, None] * self.heads  # [variables, columns, hidden]
+        return jnp.einsum("nvh,vch->nc", hidden, heads) + self.head_bias
 
     def predict(
         self,
         layout: Layout,
         parents: ParentMask,
-        inputs: Float[Array, "rows columns"],
+        inputs: Float[Array, "rows inputs"],
         envs: Float[Array, "draws dim"],
         label_columns: int,
     ) -> Float[Array, "draws rows label_columns"]:
         """The label through its own filter (the paper's way), for several draws of E."""
-        allowed = allowed_columns(layout, parents)[-1]
+        allowed = allowed_inputs(layout, parents)[-1]
         first = inputs @ (self.filters[-1] * allowed[:, None])  # [rows, hidden]
         offset = envs @ self.env_filters[-1] + self.filter_bias[-1]  # [draws, hidden]
         hidden = self._shared(first[None] + offset[:, None])  # [draws, rows, hidden]
         return hidden @ self.heads[-label_columns:].T + self.head_bias[-label_columns:]
 
     def _shared(self, first: Float[Array, "*batch hidden"]) -> Float[Array, "*batch hidden"]:
-        hidden = jax.nn.elu(first)
+        hidden = elu(first)
         for weight, bias in self.shared:
-            hidden = jax.nn.elu(hidden @ weight + bias)
+            hidden = elu(hidden @ weight + bias)
         return hidden
 
     def adjacency(self, layout: Layout) -> Float[Array, "variables variables"]:
         """A[i, j] = ‖rows of variable i in the filter of variable j‖₂, own block left out."""
-        squares = (self.filters**2).sum(-1)  # [variables, columns]
-        return _root(squares @ layout.owner).T * layout.any_edge()
+        squares = (self.filters**2).sum(-1)  # [variables, inputs]
+        return _root(squares @ layout.input_owner).T * layout.any_edge()
 
     def path_strength(self, layout: Layout) -> Float[Array, "variables variables"]:
         """P[i, j] = Σ over paths from variable i to j of |W₁||W₂|…|W_o| (as in GraN-DAG).
@@ -106,12 +109,12 @@ class Decoder(eqx.Module):
         for weight, _ in reversed(self.shared):
             out = out @ jnp.abs(weight).T
         paths = jnp.einsum("vch,vh->vc", jnp.abs(self.filters), out)
-        return (paths @ layout.owner).T * layout.any_edge()
+        return (paths @ layout.input_owner).T * layout.any_edge()
 
 
-def allowed_columns(layout: Layout, parents: ParentMask) -> Float[Array, "variables columns"]:
-    """Which columns each variable's filter sees: those of its parents, never its own."""
-    return (layout.owner @ (parents * layout.any_edge())).T
+def allowed_inputs(layout: Layout, parents: ParentMask) -> Float[Array, "variables inputs"]:
+    """Which inputs each variable's filter sees: those of its parents, never its own."""
+    return (layout.input_owner @ (parents * layout.any_edge())).T
 
 
 def _root(squares: Array) -> Array:

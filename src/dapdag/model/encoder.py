@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .activation import elu
+
 # Rows start out nearly uninformative, so that the first posteriors are wide and the decoder is
 # not driven by an untrained encoder.
 INITIAL_PRECISION_OFFSET = -4.0
@@ -52,8 +54,8 @@ class Encoder(eqx.Module):
     dim: int = eqx.field(static=True)
 
     @staticmethod
-    def zeros(columns: int, hidden: int, dim: int) -> "Encoder":
-        widths = (columns, hidden, hidden, 2 * dim)
+    def zeros(inputs: int, hidden: int, dim: int) -> "Encoder":
+        widths = (inputs, hidden, hidden, 2 * dim)
         pairs = list(itertools.pairwise(widths))
         return Encoder(
             tuple(jnp.zeros(pair) for pair in pairs), tuple(jnp.zeros(b) for _, b in pairs), dim
@@ -65,18 +67,18 @@ class Encoder(eqx.Module):
         return Encoder(weights, tuple(jnp.zeros_like(b) for b in self.biases), self.dim)
 
     def votes(
-        self, inputs: Float[Array, "rows columns"]
+        self, inputs: Float[Array, "rows inputs"]
     ) -> tuple[Float[Array, "rows dim"], Float[Array, "rows dim"]]:
         """ν(x) − ν₀ ≥ 0 and φ(x) of every row."""
         h = inputs
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            h = jax.nn.elu(h @ weight + bias)
+            h = elu(h @ weight + bias)
         out = h @ self.weights[-1] + self.biases[-1]  # [rows, 2 dim]
         return jax.nn.softplus(out[:, : self.dim] + INITIAL_PRECISION_OFFSET), out[:, self.dim :]
 
     def summarise(
         self,
-        inputs: Float[Array, "rows columns"],
+        inputs: Float[Array, "rows inputs"],
         present: Float[Array, " rows"],
         prior_precision: Float[Array, ""] | float,
     ) -> Summary:

@@ -9,7 +9,7 @@ sum.
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 
 class Layout(eqx.Module):
@@ -17,21 +17,26 @@ class Layout(eqx.Module):
 
     Attributes
     ----------
-    owner : one-hot rows, `owner[c, v] = 1` when column `c` belongs to variable `v`.
-    owner_index : the same as an index (0 for padded columns, whose `owner` row is zero).
+    owner : one-hot rows, `owner[c, v] = 1` when column `c` belongs to variable `v`; 0 in the
+        rows of padded columns.
     continuous, binary, categorical : 0/1 per variable; at most one of them is 1.
     center : what is subtracted from a column before it enters a network, so that a missing
         cell (input 0) stands at the mean.
     scale : standard deviation per column, the unit in which edge strengths are expressed.
+    kinds : the types that occur among the variables; others are not compiled in.
+    label_kind : the type of the label.
+    indicators : whether the networks also see which cells are missing.
     """
 
     owner: Float[Array, "columns variables"]
-    owner_index: Int[Array, " columns"]
     continuous: Float[Array, " variables"]
     binary: Float[Array, " variables"]
     categorical: Float[Array, " variables"]
     center: Float[Array, " columns"]
     scale: Float[Array, " columns"]
+    kinds: tuple[str, ...] = eqx.field(static=True)
+    label_kind: str = eqx.field(static=True)
+    indicators: bool = eqx.field(static=True)
 
     @property
     def real(self) -> Float[Array, " variables"]:
@@ -40,13 +45,31 @@ class Layout(eqx.Module):
 
     def inputs(
         self, values: Float[Array, "rows columns"], observed: Float[Array, "rows variables"]
-    ) -> Float[Array, "rows columns"]:
-        """What the networks see: centred values, 0 where a cell is missing."""
-        return (values - self.center) * self.to_columns(observed)
+    ) -> Float[Array, "rows inputs"]:
+        """What the networks see: centred values, 0 where a cell is missing.
+
+        With indicators there follows one input per variable: 1 where its cell is missing.
+        """
+        centred = (values - self.center) * self.to_columns(observed)
+        if not self.indicators:
+            return centred
+        return jnp.concatenate([centred, (1.0 - observed) * self.real], axis=-1)
+
+    @property
+    def input_owner(self) -> Float[Array, "inputs variables"]:
+        """The variable that each input belongs to, as one-hot rows."""
+        if not self.indicators:
+            return self.owner
+        return jnp.concatenate([self.owner, jnp.diag(self.real)])
+
+    @property
+    def from_features(self) -> Float[Array, " inputs"]:
+        """1 for inputs that belong to a feature, 0 for those of the label and for padding."""
+        return self.input_owner[:, :-1].sum(1)
 
     def to_columns(self, per_variable: Float[Array, "*batch variables"]) -> Array:
         """Repeat a value per variable over the variable's columns; 0 in padded columns."""
-        return per_variable[..., self.owner_index] * self.owner.sum(1)
+        return per_variable @ self.owner.T
 
     def any_edge(self) -> Bool[Array, "variables variables"]:
         """Every edge between two different real variables."""

@@ -90,7 +90,7 @@ def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array)
     return sum(
         (
             getattr(layout, kind) * likelihood.log_density(layout, outputs, values, log_scale)
-            for kind, likelihood in LIKELIHOODS.items()
+            for kind, likelihood in _occurring(layout)
         ),
         start=jnp.zeros(()),
     )
@@ -103,6 +103,7 @@ def squared_or_cross_entropy(layout: Layout, outputs: Cells, values: Cells) -> P
     return layout.continuous * error - sum(
         getattr(layout, kind) * LIKELIHOODS[kind].log_density(layout, outputs, values, no_scale)
         for kind in ("binary", "categorical")
+        if kind in layout.kinds
     )
 
 
@@ -111,10 +112,14 @@ def mean(layout: Layout, outputs: Cells) -> Cells:
     return sum(
         (
             layout.to_columns(getattr(layout, kind)) * likelihood.mean(layout, outputs)
-            for kind, likelihood in LIKELIHOODS.items()
+            for kind, likelihood in _occurring(layout)
         ),
         start=jnp.zeros(()),
     )
+
+
+def _occurring(layout: Layout) -> list[tuple[str, type[Likelihood]]]:
+    return [(kind, LIKELIHOODS[kind]) for kind in layout.kinds]
 
 
 def _log_normaliser(layout: Layout, outputs: Cells) -> Cells:

@@ -26,10 +26,12 @@ class Sizes:
     env_dim: int
     n_shared: int
     n_predictors: int
+    indicators: bool = False
 
     @property
-    def feature_columns(self) -> int:
-        return self.columns - self.label_columns
+    def inputs(self) -> int:
+        """What a network sees of a row: its columns and, if asked for, which cells are missing."""
+        return self.columns + self.variables * self.indicators
 
 
 class Network(eqx.Module):
@@ -46,10 +48,10 @@ class Network(eqx.Module):
     @staticmethod
     def zeros(sizes: Sizes) -> "Network":
         shape = (sizes.hidden, sizes.env_dim, sizes.n_shared)
-        predictor = Predictor.zeros(sizes.n_predictors, sizes.columns, sizes.label_columns, *shape)
+        predictor = Predictor.zeros(sizes.n_predictors, sizes.inputs, sizes.label_columns, *shape)
         return Network(
-            Encoder.zeros(sizes.feature_columns, sizes.hidden, sizes.env_dim),
-            Decoder.zeros(sizes.columns, sizes.variables, *shape),
+            Encoder.zeros(sizes.inputs, sizes.hidden, sizes.env_dim),
+            Decoder.zeros(sizes.inputs, sizes.columns, sizes.variables, *shape),
             predictor if sizes.n_predictors else None,
             sizes.label_columns,
         )
@@ -68,7 +70,7 @@ class Network(eqx.Module):
         self,
         layout: Layout,
         parents: ParentMask,
-        inputs: Float[Array, "rows columns"],
+        inputs: Float[Array, "rows inputs"],
         envs: Float[Array, "draws dim"],
     ) -> Float[Array, "draws votes rows label_columns"]:
         """The label's outputs for several draws of E, one vote per predictor."""
@@ -84,22 +86,23 @@ class Network(eqx.Module):
 
     def summarise(
         self,
-        inputs: Float[Array, "rows columns"],
+        layout: Layout,
+        inputs: Float[Array, "rows inputs"],
         present: Float[Array, " rows"],
         prior_precision: Float[Array, ""] | float,
     ) -> Summary:
-        """The encoder sees the features only, never the label's columns."""
-        features = inputs[:, : self.encoder.weights[0].shape[0]]
-        return self.encoder.summarise(features, present, prior_precision)
+        """The encoder sees the features only, never the label."""
+        return self.encoder.summarise(inputs * layout.from_features, present, prior_precision)
 
     def infer(
         self,
-        inputs: Float[Array, "rows columns"],
+        layout: Layout,
+        inputs: Float[Array, "rows inputs"],
         present: Float[Array, " rows"],
         prior_precision: Float[Array, ""] | float,
     ) -> Posterior:
         """Posterior of E given the features of the rows that are present."""
-        return posterior(self.summarise(inputs, present, prior_precision), prior_precision)
+        return posterior(self.summarise(layout, inputs, present, prior_precision), prior_precision)
 
 
 def unravel(sizes: Sizes, vector: Float[Array, " parameters"]) -> Network:
@@ -111,7 +114,7 @@ def mean_strength(
     network: Network,
     layout: Layout,
     parents: ParentMask,
-    inputs: Float[Array, "rows columns"],
+    inputs: Float[Array, "rows inputs"],
     envs: Float[Array, "rows dim"],
 ) -> tuple[Float[Array, "variables variables"], Float[Array, " variables"]]:
     """Root-mean-square derivative of every reconstruction, in units of standard deviations.
@@ -120,16 +123,23 @@ def mean_strength(
     counts as one variable: squares add up over its columns.
     """
 
-    def means(row: Array, env: Array) -> Array:
-        return mean(layout, network.decoder.reconstruct(layout, parents, row[None], env))[0]
-
-    def squares(row: Array, env: Array) -> tuple[Array, Array]:
-        by_column, by_env = jax.jacfwd(means, argnums=(0, 1))(row, env)
-        return by_column**2, by_env**2
-
-    by_column, by_env = jax.lax.map(lambda a: squares(*a), (inputs, envs), batch_size=32)
     unit = jnp.where(layout.scale > 0, layout.scale, 1.0)
-    edges = by_column.mean(0) * unit[None, :] ** 2 / unit[:, None] ** 2  # [child col, parent col]
-    on_env = by_env.mean(0).sum(-1) / unit**2
-    strength = jnp.sqrt(layout.owner.T @ edges @ layout.owner).T  # [parent, child]
+
+    def means(inputs: Array, envs: Array) -> Array:
+        return mean(layout, network.decoder.reconstruct(layout, parents, inputs, envs)) / unit
+
+    # Rows do not influence each other, so one push moves the same input of all of them.
+    def by_input(unit_vector: Float[Array, " inputs"]) -> Float[Array, " columns"]:
+        push = jnp.broadcast_to(unit_vector, inputs.shape)
+        return (jax.jvp(lambda x: means(x, envs), (inputs,), (push,))[1] ** 2).mean(0)
+
+    def by_env(unit_vector: Float[Array, " dim"]) -> Float[Array, " columns"]:
+        push = jnp.broadcast_to(unit_vector, envs.shape)
+        return (jax.jvp(lambda e: means(inputs, e), (envs,), (push,))[1] ** 2).mean(0)
+
+    # An indicator of missing cells has no unit to be measured in: values alone count.
+    pushes = jnp.diag(unit) @ jnp.eye(len(unit), inputs.shape[1])
+    edges = jax.lax.map(by_input, pushes)  # [parent column, child column]
+    on_env = jax.lax.map(by_env, jnp.eye(envs.shape[1])).sum(0)
+    strength = jnp.sqrt(layout.owner.T @ edges @ layout.owner)  # [parent, child]
     return strength, jnp.sqrt(on_env @ layout.owner)

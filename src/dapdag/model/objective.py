@@ -53,12 +53,16 @@ class Batch(eqx.Module):
 
 @dataclass(frozen=True)
 class Formulation:
-    """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths."""
+    """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths.
+
+    What an ablation takes out, environments or structure, is not computed.
+    """
 
     bayesian: bool = True
     acyclicity: str = "trace_power"
     on_paths: bool = True
     uses_environment: bool = True
+    uses_structure: bool = True
 
     @property
     def h(self) -> Callable[[Array], Array]:
@@ -113,12 +117,14 @@ def label_layout(layout: Layout, width: int) -> Layout:
     """The layout of the label's columns alone."""
     return Layout(
         owner=layout.owner[-width:, -1:],
-        owner_index=jnp.zeros(width, dtype=layout.owner_index.dtype),
         continuous=layout.continuous[-1:],
         binary=layout.binary[-1:],
         categorical=layout.categorical[-1:],
         center=layout.center[-width:],
         scale=layout.scale[-width:],
+        kinds=(layout.label_kind,),
+        label_kind=layout.label_kind,
+        indicators=False,
     )
 
 
@@ -151,16 +157,14 @@ def objective(
     `decoder_rows` of them, which is an unbiased and much cheaper estimate.
     """
     inputs = layout.inputs(batch.values, batch.observed)
-    env, env_term = _environment(formulation, weights, network, inputs, batch, normal)
+    env, env_term = _environment(formulation, weights, network, layout, inputs, batch, normal)
     few = batch.head(decoder_rows)
-    outputs = network.decoder.reconstruct(layout, parents, inputs[:decoder_rows], env)
-    losses = cell_losses(formulation, layout, network.decoder, outputs, few.values)
-    rec = reconstruction(losses, few.observed * few.present[:, None])
     # Each predictor answers for its own loss: trained on their mean alone they would specialise.
     votes = network.predict(layout, parents, inputs[:decoder_rows], env[None])[0]
     pred = jax.vmap(lambda vote: prediction(formulation, layout, network, vote, few))(votes).mean()
-    h = acyclicity(formulation, layout, network.decoder, parents)
-    lasso = group_lasso(layout, network.decoder, parents)
+    rec, h, lasso = _structure(
+        formulation, network.decoder, layout, parents, inputs[:decoder_rows], few, env
+    )
     total = (
         weights.prediction * pred
         + weights.environment * env_term
@@ -178,15 +182,37 @@ def _environment(
     formulation: Formulation,
     weights: Weights,
     network: Network,
-    inputs: Float[Array, "rows columns"],
+    layout: Layout,
+    inputs: Float[Array, "rows inputs"],
     batch: Batch,
     normal: Float[Array, " dim"],
 ) -> tuple[Float[Array, " dim"], Float[Array, ""]]:
     """The E that the decoder sees, and the term of the loss that keeps it small."""
     if not formulation.uses_environment:
         return jnp.zeros_like(normal), jnp.zeros(())
-    q = network.infer(inputs, batch.present, weights.prior_precision)
+    q = network.infer(layout, inputs, batch.present, weights.prior_precision)
     if not formulation.bayesian:
         return q.mean, squared_environment(q)
     rows = jnp.maximum(batch.present.sum(), 1.0)
     return q.draw(normal), kl_divergence(q, weights.prior_scale) / rows
+
+
+def _structure(
+    formulation: Formulation,
+    decoder: Decoder,
+    layout: Layout,
+    parents: ParentMask,
+    inputs: Float[Array, "rows columns"],
+    batch: Batch,
+    env: Float[Array, " dim"],
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Reconstruction, h and group lasso."""
+    if not formulation.uses_structure:
+        return jnp.zeros(()), jnp.zeros(()), jnp.zeros(())
+    outputs = decoder.reconstruct(layout, parents, inputs, env)
+    losses = cell_losses(formulation, layout, decoder, outputs, batch.values)
+    return (
+        reconstruction(losses, batch.observed * batch.present[:, None]),
+        acyclicity(formulation, layout, decoder, parents),
+        group_lasso(layout, decoder, parents),
+    )

@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .activation import elu
 from .layout import Layout
 
 
 class Predictor(eqx.Module):
     """`votes` networks of the decoder's shape, without a share in its layers."""
 
-    filters: Float[Array, "votes columns hidden"]
+    filters: Float[Array, "votes inputs hidden"]
     env_filters: Float[Array, "votes twice_dim hidden"]  # of E and of E²
     filter_bias: Float[Array, "votes hidden"]
     layers: tuple[tuple[Array, Array], ...]  # [votes, hidden, hidden], [votes, hidden]
@@ -27,10 +28,10 @@ class Predictor(eqx.Module):
 
     @staticmethod
     def zeros(
-        votes: int, columns: int, label_columns: int, hidden: int, dim: int, n_layers: int
+        votes: int, inputs: int, label_columns: int, hidden: int, dim: int, n_layers: int
     ) -> "Predictor":
         return Predictor(
-            filters=jnp.zeros((votes, columns, hidden)),
+            filters=jnp.zeros((votes, inputs, hidden)),
             env_filters=jnp.zeros((votes, 2 * dim, hidden)),
             filter_bias=jnp.zeros((votes, hidden)),
             layers=tuple(
@@ -59,21 +60,20 @@ class Predictor(eqx.Module):
     def predict(
         self,
         layout: Layout,
-        inputs: Float[Array, "rows columns"],
+        inputs: Float[Array, "rows inputs"],
         envs: Float[Array, "draws dim"],
     ) -> Float[Array, "draws votes rows label_columns"]:
         """Every vote for several draws of E; the part without E is computed once."""
         # The square lets the effect of E bend on beyond the sources, where ELU goes straight.
         powers = jnp.concatenate([envs, envs**2], axis=-1)  # [draws, twice_dim]
-        features = layout.owner[:, :-1].sum(1)  # 0 in the label's columns
 
         def vote(one: Predictor) -> Float[Array, "draws rows label_columns"]:
-            first = inputs @ (one.filters * features[:, None])  # [rows, hidden]
+            first = inputs @ (one.filters * layout.from_features[:, None])  # [rows, hidden]
 
             def draw(power: Float[Array, " twice_dim"]) -> Float[Array, "rows label_columns"]:
-                hidden = jax.nn.elu(first + power @ one.env_filters + one.filter_bias)
+                hidden = elu(first + power @ one.env_filters + one.filter_bias)
                 for weight, bias in one.layers:
-                    hidden = jax.nn.elu(hidden @ weight + bias)
+                    hidden = elu(hidden @ weight + bias)
                 return hidden @ one.heads.T + one.head_bias
 
             return jax.vmap(draw)(powers)

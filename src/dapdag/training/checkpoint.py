@@ -19,7 +19,7 @@ from safetensors.numpy import save
 
 from .._files import atomic_write_bytes
 
-FORMAT = "dapdag-checkpoint-2"
+FORMAT = "dapdag-checkpoint-3"
 SECONDS_BETWEEN = 10.0
 
 
@@ -41,7 +41,7 @@ class Checkpoint:
             self.save(epoch, tree())
 
     def save(self, epoch: int, tree: Any) -> None:
-        leaves = [np.ascontiguousarray(_plain(leaf)) for leaf in jax.tree.leaves(tree)]
+        leaves = [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(tree)]
         header = {"format": FORMAT, "fingerprint": self.fingerprint, "epoch": json.dumps(epoch)}
         tensors = {f"{k:04d}": leaf for k, leaf in enumerate(leaves)}
         atomic_write_bytes(self.path, save(tensors, metadata=header))
@@ -66,32 +66,17 @@ class Checkpoint:
                 f"checkpoint {self.path} belongs to other data or settings: delete it to start "
                 "afresh, or choose another path"
             )
-        structure = jax.tree.structure(like)
-        return json.loads(header["epoch"]), jax.tree.map(
-            _restored, like, jax.tree.unflatten(structure, leaves)
-        )
+        return json.loads(header["epoch"]), jax.tree.unflatten(jax.tree.structure(like), leaves)
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
-
-
-def _plain(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
-
-
-def _restored(like: Any, saved: np.ndarray) -> jax.Array:
-    if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(jax.numpy.asarray(saved))
-    return jax.numpy.asarray(saved)
 
 
 def _fingerprint(objects: tuple[Any, ...]) -> str:
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(objects):
         if isinstance(leaf, jax.Array | np.ndarray):
-            digest.update(np.ascontiguousarray(_plain(leaf)).tobytes())
+            digest.update(np.ascontiguousarray(leaf).tobytes())
         else:
             digest.update(repr(leaf).encode())
     return digest.hexdigest()

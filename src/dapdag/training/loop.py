@@ -5,12 +5,14 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compiled import compiled
 from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength, unravel
@@ -126,7 +128,7 @@ class _Run:
         plan: Plan,
         checkpoint: Checkpoint | None,
     ) -> "_Run":
-        state = _start(config, keys)
+        state = jax.tree.map(np.asarray, _start(config, keys))
         run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(HISTORY))))
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
@@ -167,12 +169,12 @@ class _Run:
         self.state = eqx.tree_at(
             lambda s: (s.best, s.best_loss),
             self.state,
-            (vectors, jnp.full_like(self.state.best_loss, jnp.inf)),
+            (vectors, np.full_like(self.state.best_loss, np.inf)),
         )
 
     def _mask_filters(self, structure: Structure) -> None:
         masks = np.stack([dag.mask for dag in structure.dags]).astype(np.float32)
-        self.problem = eqx.tree_at(lambda p: p.parents, self.problem, jnp.asarray(masks))
+        self.problem = eqx.tree_at(lambda p: p.parents, self.problem, masks)
 
     def saved(self) -> tuple:
         """What a checkpoint holds; arrays of fixed shape except for the history."""
@@ -199,12 +201,12 @@ class _Run:
         if self.structure is None:
             self.settle(mask=self.plan.settle is not None)
         assert self.structure is not None
-        vectors = self.state.best
+        best: Any = self.state.best
         never_judged = ~np.isfinite(np.asarray(self.state.best_loss))
-        vectors = jnp.where(never_judged[:, None], self.state.average, vectors)
+        vectors = np.where(never_judged[:, None], self.state.average, best)
         _, strength, on_env = map(np.asarray, measure(self.config, self.problem, vectors))
         return TrainingResult(
-            vectors=np.asarray(vectors),
+            vectors=vectors,
             parents=np.asarray(self.problem.parents),
             structure=self.structure,
             strength=strength,
@@ -240,7 +242,7 @@ def _budget(plan: Plan, epoch: int) -> Budget:
 
 def _advance_lanes(
     config: StepConfig, problem: Problem, state: State, budget: Budget
-) -> tuple[State, jax.Array]:
+) -> tuple[State, np.ndarray]:
     """All lanes, divided among the cores: one program hardly uses more than one of them.
 
     Lanes that do not divide evenly go one by one, so that there is one shape to compile for.
@@ -249,25 +251,30 @@ def _advance_lanes(
     size = lanes // cores if lanes % cores == 0 else 1
     starts = range(0, lanes, size)
     if len(starts) == 1:
-        return _advance(config, problem, state, budget)
+        return _on_host(_advance(config, problem, state, budget))
 
-    def part(start: int) -> tuple[State, jax.Array]:
+    def part(start: int) -> tuple[State, np.ndarray]:
         data, weights = jax.tree.map(lambda leaf: leaf[start : start + size], (problem, state))
-        return jax.block_until_ready(_advance(config, data, weights, budget))
+        return _on_host(_advance(config, data, weights, budget))
 
     # The first part alone compiles; the others find the program made.
     first = [part(0)] if budget.first_epoch == 0 else []
     with ThreadPoolExecutor(cores) as pool:
         parts = first + list(pool.map(part, starts[len(first) :]))
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-@eqx.filter_jit
+def _on_host(tree: tuple[State, jax.Array]) -> tuple[State, np.ndarray]:
+    """As NumPy arrays: cutting and joining lanes there compiles nothing."""
+    return jax.tree.map(np.asarray, tree)
+
+
+@compiled
 def _start(config: StepConfig, keys: jax.Array) -> State:
     return jax.vmap(lambda key: initial_state(config.sizes, key))(keys)
 
 
-@eqx.filter_jit
+@compiled
 def _advance(
     config: StepConfig, problem: Problem, state: State, budget: Budget
 ) -> tuple[State, jax.Array]:
@@ -281,9 +288,9 @@ def _advance(
     return jax.tree.map(lambda leaf: leaf[None], one_lane(*alone))
 
 
-@eqx.filter_jit
+@compiled
 def measure(
-    config: StepConfig, problem: Problem, vectors: jax.Array
+    config: StepConfig, problem: Problem, vectors: Any
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Filter norms, strengths of edges and strengths of E, from a sample of the sources' rows."""
 
@@ -296,7 +303,7 @@ def measure(
         def domain(values: jax.Array, observed: jax.Array, n: jax.Array) -> tuple:
             present = (jnp.arange(config.batch_rows) < n).astype(float)
             inputs = layout.inputs(values[: config.batch_rows], observed[: config.batch_rows])
-            env = network.infer(inputs, present, problem.weights.prior_precision).mean
+            env = network.infer(layout, inputs, present, problem.weights.prior_precision).mean
             env = env * config.formulation.uses_environment
             # Short domains repeat their rows; padded domains borrow nothing: weight 0 below.
             index = jnp.arange(rows) % jnp.maximum(n, 1)

@@ -5,24 +5,22 @@ larger than the domain, take a window of its shuffled rows, move the encoder, th
 After the steps of an epoch: the label's loss on the validation rows of all sources.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from ..model import Layout, Network, Sizes
 from ..model import objective as obj
 from ..model.network import unravel
+from .adam import Moments, clipped
 from .blocks import Blocks
+from .random import normal_numbers, uniform_numbers
 from .schedule import Schedule
 
-MAX_GRADIENT_NORM = 5.0
 # Steps over which weights are averaged before they are judged: single steps on a few rows of one
 # domain jump too much for the validation loss to tell epochs apart.
 HORIZON = 200.0
@@ -50,25 +48,18 @@ class Problem(eqx.Module):
     smallest_batch: Array  # as a share of the domain
 
 
-class Half(NamedTuple):
-    """Parameters of encoder or decoder as one vector, with their optimiser's state."""
+class State(eqx.Module):
+    """All that changes while a lane trains. Weights are one vector, the encoder's first."""
 
     vector: Float[Array, " parameters"]
-    optimiser: optax.OptState
-
-
-class State(eqx.Module):
-    """All that changes while a lane trains."""
-
-    encoder: Half
-    decoder: Half
-    average: Float[Array, " all_parameters"]  # running mean of the latest weights
-    best: Float[Array, " all_parameters"]  # the average with the lowest validation loss
+    moments: Moments
+    average: Float[Array, " parameters"]  # running mean of the latest weights
+    best: Float[Array, " parameters"]  # the average with the lowest validation loss
     best_loss: Float[Array, ""]
     since_best: Int[Array, ""]
     active: Array  # still training: neither stopped early nor broken
     broken: Array  # met a loss or gradient that is not finite
-    key: PRNGKeyArray
+    key: UInt32[Array, "2"]  # with the number of a step it gives all that the step draws
 
 
 class Budget(eqx.Module):
@@ -83,27 +74,19 @@ class Budget(eqx.Module):
     keeps_best: Array
 
 
-def optimiser() -> optax.GradientTransformation:
-    return optax.chain(optax.clip_by_global_norm(MAX_GRADIENT_NORM), optax.scale_by_adam())
-
-
 def initial_state(sizes: Sizes, key: PRNGKeyArray) -> State:
     key, k_init = jax.random.split(key)
-    network = Network.init(sizes, k_init)
-    halves = [
-        Half(vector := ravel_pytree(part)[0], optimiser().init(vector))
-        for part in (network.encoder, (network.decoder, network.predictor))
-    ]
+    start = ravel_pytree(Network.init(sizes, k_init))[0]
     return State(
-        encoder=halves[0],
-        decoder=halves[1],
-        average=(start := jnp.concatenate([h.vector for h in halves])),
+        vector=start,
+        moments=Moments.zeros(start),
+        average=start,
         best=start,
         best_loss=jnp.array(jnp.inf, dtype=jnp.float32),
         since_best=jnp.array(0, dtype=jnp.int32),
         active=jnp.array(True),
         broken=jnp.array(False),
-        key=key,
+        key=jax.random.key_data(key),
     )
 
 
@@ -143,68 +126,71 @@ def _one_epoch(
 def _one_step(
     config: StepConfig, problem: Problem, state: State, progress: Array
 ) -> tuple[State, Float[Array, " terms"]]:
-    key, now = jax.random.split(state.key)
-    # One call for all that a step draws: every further call costs compilation and time.
-    uniform = jax.random.uniform(now, (3 + config.sizes.env_dim,), minval=1e-6, maxval=1 - 1e-6)
+    dim = config.sizes.env_dim
+    uniform = uniform_numbers(state.key, state.moments.count, 3 + 2 * dim)
     batch = _draw_batch(config, problem, uniform[:3])
-    normal = jax.scipy.special.ndtri(uniform[3:])
-    rate = problem.schedule.learning_rate(progress)
-    factor = problem.schedule.dag_factor(progress)
-    decay = problem.schedule.decay
+    normal = normal_numbers(uniform[3 : 3 + dim], uniform[3 + dim :])
     weights = eqx.tree_at(
-        lambda w: w.acyclicity, problem.weights, problem.weights.acyclicity * factor
+        lambda w: w.acyclicity,
+        problem.weights,
+        problem.weights.acyclicity * problem.schedule.dag_factor(progress),
     )
 
-    def loss(encoder: Array, decoder: Array) -> tuple[Array, Array]:
-        network = unravel(config.sizes, jnp.concatenate([encoder, decoder]))
-        return obj.objective(
-            config.formulation,
-            weights,
-            network,
-            problem.layout,
-            problem.parents,
-            batch,
-            config.decoder_rows,
-            normal,
-        )
+    def gradient_at(vector: Array) -> tuple[Array, Array]:
+        def loss(vector: Array) -> tuple[Array, Array]:
+            return obj.objective(
+                config.formulation,
+                weights,
+                unravel(config.sizes, vector),
+                problem.layout,
+                problem.parents,
+                batch,
+                config.decoder_rows,
+                normal,
+            )
 
-    before = (state.encoder.vector, state.decoder.vector)
+        gradient, terms = jax.grad(loss, has_aux=True)(vector)
+        return clipped(gradient, in_encoder), terms
+
+    def moved(gradient: Array) -> tuple[Array, Moments]:
+        moments, direction = state.moments.updated(gradient)
+        rate = problem.schedule.learning_rate(progress)
+        return state.vector - rate * (direction + problem.schedule.decay * state.vector), moments
+
+    in_encoder = jnp.arange(state.vector.shape[0]) < encoder_size(config.sizes)
+    gradient, terms = gradient_at(state.vector)
     if config.alternating:
-        g_encoder, _ = jax.grad(loss, argnums=0, has_aux=True)(*before)
-        encoder = _move(state.encoder, g_encoder, rate, decay)
-        g_decoder, terms = jax.grad(loss, argnums=1, has_aux=True)(encoder.vector, before[1])
-    else:
-        (g_encoder, g_decoder), terms = jax.grad(loss, argnums=(0, 1), has_aux=True)(*before)
-        encoder = _move(state.encoder, g_encoder, rate, decay)
-    decoder = _move(state.decoder, g_decoder, rate, decay)
+        # The decoder's step is taken where the encoder's step has led to.
+        halfway = jnp.where(in_encoder, moved(gradient)[0], state.vector)
+        second, terms = gradient_at(halfway)
+        gradient = jnp.where(in_encoder, gradient, second)
+    vector, moments = moved(gradient)
 
-    finite = jnp.isfinite(terms[-1] + jnp.sum(encoder.vector) + jnp.sum(decoder.vector))
+    finite = jnp.isfinite(terms[-1] + jnp.sum(vector))
     accept = state.active & finite
+    # The average takes the weights before the move: of those the loss is known to be finite.
+    average = state.average + (state.vector - state.average) / HORIZON
     keep = lambda new, old: jnp.where(accept, new, old)  # noqa: E731
     return (
         State(
-            encoder=jax.tree.map(keep, encoder, state.encoder),
-            decoder=jax.tree.map(keep, decoder, state.decoder),
-            average=keep(
-                state.average
-                # The weights before the move: of those the loss is known to be finite.
-                + (jnp.concatenate(before) - state.average) / HORIZON,
-                state.average,
-            ),
+            vector=keep(vector, state.vector),
+            moments=jax.tree.map(keep, moments, state.moments),
+            average=keep(average, state.average),
             best=state.best,
             best_loss=state.best_loss,
             since_best=state.since_best,
             active=accept,
             broken=state.broken | (state.active & ~finite),
-            key=key,
+            key=state.key,
         ),
         terms,
     )
 
 
-def _move(half: Half, gradient: Array, rate: Array, decay: Array) -> Half:
-    direction, optimiser_state = optimiser().update(gradient, half.optimiser)
-    return Half(half.vector - rate * (direction + decay * half.vector), optimiser_state)
+def encoder_size(sizes: Sizes) -> int:
+    """How many of all parameters are the encoder's; they come first."""
+    shapes = jax.eval_shape(lambda: Network.zeros(sizes).encoder)
+    return sum(leaf.size for leaf in jax.tree.leaves(shapes))
 
 
 def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]) -> obj.Batch:
@@ -232,46 +218,22 @@ def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Floa
     Not a number when none of these rows has a label: then no epoch can be told from another.
     """
 
-    def loss(network: Network, outputs: Array, batch: obj.Batch) -> Array:
-        return obj.prediction(config.formulation, problem.layout, network, outputs, batch)
-
-    losses, counts = _on_validation_rows(config, problem, vector, loss)
-    return (losses * counts).sum() / counts.sum()
-
-
-def validation_residuals(
-    config: StepConfig, problem: Problem, vector: Array
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Sum of squared residuals of the label's first column on validation rows, and their count."""
-
-    def squares(network: Network, outputs: Array, batch: obj.Batch) -> Array:
-        seen = batch.observed[:, -1] * batch.present
-        label = batch.values[:, -outputs.shape[1]]
-        return (seen * (label - outputs[:, 0]) ** 2).sum()
-
-    sums, counts = _on_validation_rows(config, problem, vector, squares)
-    return sums.sum(), counts.sum()
-
-
-def _on_validation_rows(
-    config: StepConfig,
-    problem: Problem,
-    vector: Array,
-    measure: Callable[[Network, Array, obj.Batch], Array],
-) -> tuple[Float[Array, " domains"], Float[Array, " domains"]]:
-    """A measure of the label's outputs in each domain, and the number of labelled rows there."""
     network = unravel(config.sizes, vector)
     layout, blocks = problem.layout, problem.blocks
 
     def one_domain(values: Array, observed: Array, present: Array) -> tuple[Array, Array]:
         inputs = layout.inputs(values, observed)
-        env = network.infer(inputs, present, problem.weights.prior_precision).mean
+        env = network.infer(layout, inputs, present, problem.weights.prior_precision).mean
         env = env * config.formulation.uses_environment
         outputs = network.predict(layout, problem.parents, inputs, env[None])[0].mean(0)
-        count = (present * observed[:, -1]).sum()
-        return measure(network, outputs, obj.Batch(values, observed, present)), count
+        batch = obj.Batch(values, observed, present)
+        loss = obj.prediction(config.formulation, layout, network, outputs, batch)
+        return loss, (present * observed[:, -1]).sum()
 
-    return jax.vmap(one_domain)(blocks.valid_values, blocks.valid_observed, blocks.valid_present)
+    losses, counts = jax.vmap(one_domain)(
+        blocks.valid_values, blocks.valid_observed, blocks.valid_present
+    )
+    return (losses * counts).sum() / counts.sum()
 
 
 def _judge(state: State, loss: Array, budget: Budget) -> State:
@@ -280,8 +242,8 @@ def _judge(state: State, loss: Array, budget: Budget) -> State:
     counts = state.active & budget.may_stop & jnp.isfinite(loss)
     waited = jnp.where(better, 0, state.since_best + counts)
     return State(
-        encoder=state.encoder,
-        decoder=state.decoder,
+        vector=state.vector,
+        moments=state.moments,
         average=state.average,
         best=jnp.where(better, state.average, state.best),
         best_loss=jnp.where(better, loss, state.best_loss),
