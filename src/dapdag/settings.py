@@ -26,6 +26,7 @@ class Settings:
     exact_graph: bool = True
     label_apart: bool | None = None  # the label has predictors of its own; None: as exact_graph
     uses_environment: bool = True
+    uses_structure: bool = True
     max_epochs: int = 150
     patience: int = 20
     learning_rate: float = 5e-3
