@@ -121,8 +121,9 @@ def numbers(table: pd.DataFrame, columns: Sequence[str], path: Path) -> pd.DataF
         column = pd.to_numeric(table[name], errors="coerce")
         strange = table[name].notna() & column.isna()
         if strange.any():
+            cell = table.loc[strange, name].tolist()[0]
             raise ValueError(
-                f"{path}, column {name!r}: {table.loc[strange, name].tolist()[0]!r} is not a number "
+                f"{path}, column {name!r}: {cell!r} is not a number "
                 f"({int(strange.sum())} such cell(s))."
             )
         done[name] = column.astype(np.float64)
