@@ -1,0 +1,209 @@
+"""Columns of a file → columns that an estimator understands, or a complaint about them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from dapdag.io._words import counted, listed
+from dapdag.io.reading import Rows
+
+# The graph has a filter for every pair of columns: time and memory grow with their square.
+MAX_COLUMNS = 500
+# A column of text in which at least this share of the cells are numbers was meant to be numbers.
+MOSTLY = 0.5
+FEWEST_IDS = 10
+FEW_VALUES = 10
+
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( .*)?"
+    r"|\d{1,2}[-. ]*[A-Za-z]{3,9}[-., ]+(\d{4}|\d{2})"
+    r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
+    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+)
+_ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|index|idx|rownames?|nr)", re.IGNORECASE)
+
+
+def is_text(column: pd.Series) -> bool:
+    return types.is_object_dtype(column) or types.is_string_dtype(column)
+
+
+def clean_features(
+    rows: Rows, names: Collection[str], categorical: Collection[str] = ()
+) -> pd.DataFrame:
+    """The named columns as numbers, truth values and categories.
+
+    Text and what is declared categorical become categories. Columns without any value are left
+    out, and columns that only number the rows stay in, both with a warning.
+
+    Raises
+    ------
+    ValueError
+        For dates, for text in a column of numbers, and for more columns than can be learned from.
+    """
+    frame = rows.frame
+    free = [name for name in names if name not in categorical]
+    _refuse_dates(rows, free)
+    for name in free:
+        _refuse_stray_text(rows, name, MOSTLY, f"--categorical {name}")
+    void = [name for name in names if frame[name].isna().all()]
+    if void:
+        warnings.warn(f"{listed(void)} left out: no row has a value there", stacklevel=3)
+    X = pd.DataFrame(
+        {name: _typed(frame[name], name in categorical) for name in names if name not in void},
+        index=frame.index,
+    )
+    if X.shape[1] == 0:
+        raise ValueError(f"{rows.name} has no column to learn from beside the label and the site")
+    _refuse_too_many(rows, X)
+    _tell_row_numbers(X)
+    return X
+
+
+def clean_numbers(rows: Rows, name: str, otherwise: str | None = None) -> pd.Series:
+    """A column that must be numbers; `otherwise` is the option to give if it is none."""
+    column = rows.frame[name]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if is_text(column):
+        _refuse_stray_text(rows, name, 0.0, otherwise)
+        column = pd.to_numeric(column.astype(object))
+    return column
+
+
+def whole_numbers(column: pd.Series) -> bool:
+    """Whether all values are whole numbers, in whatever type they came."""
+    if not types.is_numeric_dtype(column) or types.is_bool_dtype(column):
+        return False
+    known = column.dropna().to_numpy(dtype=float)
+    return bool(np.all(np.isfinite(known) & (known == np.round(known))))
+
+
+def likely_codes(X: pd.DataFrame) -> list[str]:
+    """Columns of few different whole numbers: quantities to us, codes perhaps to the user."""
+    return [
+        str(name)
+        for name, column in X.items()
+        if 2 < column.nunique() <= FEW_VALUES and whole_numbers(column)
+    ]
+
+
+def _typed(column: pd.Series, categorical: bool) -> pd.Series:
+    if not categorical and not is_text(column):
+        return column
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    if whole_numbers(column):
+        column = column.astype("Int64")  # 3.0, made by a missing value above it, is 3 again
+    return column.astype("category")
+
+
+def _refuse_dates(rows: Rows, names: Collection[str]) -> None:
+    found = [name for name in names if _holds_dates(rows.frame[name])]
+    if not found:
+        return
+    first = rows.frame[found[0]].dropna().iloc[0]
+    raise ValueError(
+        f"{rows.name}: {_columns(found)} dates or times ({str(first)!r}): turn them into numbers, "
+        f"such as days since a reference, or leave them out with --drop {','.join(found)}"
+    )
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
+        return True
+    if not is_text(column):
+        return False
+    some = column.dropna().head(200)
+    return len(some) > 0 and all(_is_date(value) for value in some)
+
+
+def _is_date(value: Any) -> bool:
+    import datetime
+
+    if isinstance(value, datetime.date | datetime.time):
+        return True
+    return isinstance(value, str) and _DATE.fullmatch(value.strip()) is not None
+
+
+def _refuse_stray_text(rows: Rows, name: str, at_least: float, otherwise: str | None) -> None:
+    """Complain of text where at least this share of the cells are numbers."""
+    column = rows.frame[name]
+    if not is_text(column):
+        return
+    known = column.notna().to_numpy()
+    numbers = pd.to_numeric(column.astype(object), errors="coerce").notna().to_numpy()
+    stray = np.flatnonzero(known & ~numbers)
+    if len(stray) == 0 or numbers.sum() < at_least * known.sum():
+        return
+    value = str(column.iloc[stray[0]])
+    more = f" ({len(stray):,} such cells)" if len(stray) > 1 else ""
+    raise ValueError(
+        f"column {name!r} holds numbers, but {value[:40]!r} in {rows.where(int(stray[0]))}{more}: "
+        f"{_remedy(value, otherwise)}"
+    )
+
+
+def _remedy(value: str, otherwise: str | None) -> str:
+    if re.fullmatch(r"[+-]?\d+,\d+", value.strip()):
+        return "give --decimal , if the comma is its decimal mark"
+    remedy = f"correct it, or give --missing {value[:40]!r} if it stands for a missing value"
+    return f"{remedy}, or {otherwise} if the numbers are codes" if otherwise else remedy
+
+
+def _refuse_too_many(rows: Rows, X: pd.DataFrame) -> None:
+    levels = {
+        str(name): len(column.cat.categories)
+        for name, column in X.items()
+        if isinstance(column.dtype, pd.CategoricalDtype)
+    }
+    total = X.shape[1] + sum(max(n - 1, 0) for n in levels.values() if n > 2)
+    if total <= MAX_COLUMNS:
+        return
+    widest = max(levels, key=lambda name: levels[name], default="")
+    limit = f"dapdag learns a graph over all columns and takes at most {MAX_COLUMNS}"
+    if levels and levels[widest] > MAX_COLUMNS // 4:
+        raise ValueError(
+            f"{rows.name}: column {widest!r} has {levels[widest]:,} different texts, each of which "
+            f"is a column to the model; {limit}: leave it out with --drop {widest}, or group its "
+            "values"
+        )
+    raise ValueError(
+        f"{rows.name}: {counted(total, 'column')} to learn from; {limit}: leave out what is not "
+        "needed with --drop (it takes wildcards, such as --drop 'gene_*'), or summarise columns "
+        "first, for example by principal components"
+    )
+
+
+def _tell_row_numbers(X: pd.DataFrame) -> None:
+    found = [str(name) for name, column in X.items() if _numbers_rows(str(name), column)]
+    if found:
+        what = "different in every row" if len(found) == 1 else "each different in every row"
+        warnings.warn(
+            f"{listed(found)} {'is' if len(found) == 1 else 'are'} {what}, like a row number or "
+            f"an identifier: leave out what is one with --drop {','.join(found)}",
+            stacklevel=4,
+        )
+
+
+def _numbers_rows(name: str, column: pd.Series) -> bool:
+    n = len(column)
+    if n < FEWEST_IDS or column.isna().any() or column.nunique() < n:
+        return name.startswith("Unnamed:")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return True
+    if not whole_numbers(column):
+        return False
+    span = int(column.max()) - int(column.min())
+    return span == n - 1 or _ID_NAME.fullmatch(name) is not None
+
+
+def _columns(names: list[str]) -> str:
+    return f"column {names[0]!r} holds" if len(names) == 1 else f"columns {listed(names)} hold"

@@ -1,0 +1,137 @@
+"""Rows of a new table in the columns of a fitted model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dapdag.io._words import listed, nearest, suggestion
+from dapdag.io.columns import clean_numbers
+from dapdag.io.reading import Reading, Rows, column_names, read_tables, table_files
+from dapdag.io.study import site_labels
+from dapdag.table import Discrete, Variable
+
+
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """New rows for a model, and what else their table holds."""
+
+    X: Any  # a DataFrame, or an array for a model that was fitted on one
+    site: NDArray[Any] | None  # each row's site as text; None: all rows are one
+    rows: Rows
+    unused: list[str]  # columns of the table that the model does not know
+    lacking: list[str]  # columns of the model that the table has not
+
+    def __len__(self) -> int:
+        return len(self.rows.frame)
+
+
+def read_new_rows(
+    model: Any,
+    paths: Sequence[str | Path],
+    *,
+    domain: str | None = None,
+    keep: Sequence[str] | None = (),
+    reading: Reading | None = None,
+) -> NewRows:
+    """Read what a model needs of one new table or of several, one per site.
+
+    Parameters
+    ----------
+    model : a fitted estimator
+    domain : the column that names each row's site; None makes all rows of a file one site
+    keep : columns to read beside the model's; None reads all
+    """
+    features = model._fit_.model.table.features
+    files = [file for path in paths for file in table_files(Path(path))]
+    head = list(dict.fromkeys(name for file in files for name in column_names(file, reading)))
+    beside = [*(keep or ()), *([domain] if domain else [])]
+    for name in beside:
+        if name not in head:
+            raise ValueError(
+                f"{files[0]} has no column {name!r}; " + suggestion(name, head, "its columns are")
+            )
+    numeric = {str(v.name) for v in features if not _is_text(v)}
+    wanted = None if keep is None else {*(str(v.name) for v in features), *beside}
+    rows = read_tables(
+        files, reading, columns=wanted, text=[name for name in head if name not in numeric]
+    )
+    return match_model(model, rows, domain=domain, head=head)
+
+
+def match_model(
+    model: Any, rows: Rows, *, domain: str | None = None, head: Sequence[str] | None = None
+) -> NewRows:
+    """The model's columns of `rows`; a column that is not there counts as missing, with a warning.
+
+    `head` names all columns of the files, where `rows` holds only some.
+
+    Raises
+    ------
+    ValueError
+        For text in a column of numbers, for a column that is there under a similar name, and for
+        a table with none of the model's columns.
+    """
+    table = model._fit_.model.table
+    names = [str(v.name) for v in table.features]
+    head = [str(name) for name in rows.frame] if head is None else list(head)
+    unused = [name for name in head if name not in names]
+    lacking = [name for name in names if name not in head]
+    if len(lacking) == len(names):
+        raise ValueError(
+            f"{rows.name} has none of the model's columns ({listed(names)}); its columns are "
+            f"{listed(head)}"
+        )
+    free = [name for name in unused if name not in (domain, str(table.label.name))]
+    for name in lacking:
+        meant = nearest(name, free)
+        if meant is not None:
+            raise ValueError(
+                f"{rows.name} has no column {name!r}, which the model knows, but has {meant!r}: "
+                "if that is the same, rename it"
+            )
+    if lacking:
+        warnings.warn(
+            f"{rows.name} has no column {listed(lacking)}: the model counts it as missing in "
+            "every row",
+            stacklevel=3,
+        )
+    X = pd.DataFrame({v.name: _column(rows, v) for v in table.features}, index=rows.frame.index)
+    named = domain is not None or len(rows.files) > 1
+    return NewRows(
+        X=X if hasattr(model, "feature_names_in_") else X.to_numpy(),
+        site=site_labels(rows, domain) if named else None,
+        rows=rows,
+        unused=unused,
+        lacking=lacking,
+    )
+
+
+def _is_text(variable: Variable) -> bool:
+    return isinstance(variable, Discrete) and any(isinstance(v, str) for v in variable.levels)
+
+
+def _column(rows: Rows, variable: Variable) -> pd.Series:
+    """One column with values of the type that the model was fitted on."""
+    name = str(variable.name)
+    if name not in rows.frame:
+        return pd.Series(np.nan, index=rows.frame.index)
+    column = rows.frame[name]
+    if _is_text(variable):
+        return column.astype(object).map(str, na_action="ignore")
+    if isinstance(variable, Discrete) and all(
+        isinstance(v, bool | np.bool_) for v in variable.levels
+    ):
+        return column.astype(object).map(_truth, na_action="ignore")
+    return clean_numbers(rows, name)
+
+
+def _truth(value: Any) -> Any:
+    return {"true": True, "false": False, "1": True, "0": False}.get(str(value).lower(), value)

@@ -1,0 +1,101 @@
+"""What a model says of new rows, as a table to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dapdag.io.new_rows import NewRows
+from dapdag.io.schema import class_name
+
+SITE = "site"
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One row per row of the new table, and one per site.
+
+    The columns of `table`: those that were kept; the site, where there are several; `prediction`,
+    a number or the likeliest class; `low` and `high` of the interval of a number, or
+    `probability_C` of each class C; and `outside`, whether the row's site lies beyond the sources.
+    """
+
+    table: pd.DataFrame
+    environments: pd.DataFrame
+
+
+def predict_table(
+    model: Any,
+    new: NewRows,
+    *,
+    coverage: float = 0.9,
+    keep: Sequence[str] = (),
+    domain: str | None = None,
+) -> Predictions:
+    """Predict all rows, each site under its own environment.
+
+    Parameters
+    ----------
+    model : a fitted DAPDAG estimator
+    coverage : of the interval of a number
+    keep : columns of the new table to stand before the predictions
+    domain : name for the column of sites; `site` if they came from the names of files
+    """
+    frame = new.rows.frame
+    environments = model.environment(new.X, new.site)
+    columns: dict[str, Any] = {name: frame[name].to_numpy() for name in keep}
+    if new.site is not None:
+        columns[domain or SITE] = new.site
+        outside = environments["outside"].reindex(new.site).to_numpy()
+    else:
+        outside = bool(environments["outside"].iloc[0])
+    found = _classes(model, new) if hasattr(model, "classes_") else _numbers(model, new, coverage)
+    for name in found:
+        if name in columns:
+            raise ValueError(
+                f"column {name!r} of the new table has the name of a column of predictions: "
+                "rename it"
+            )
+    table = pd.DataFrame({**columns, **found}, index=frame.index)
+    return Predictions(table.assign(outside=outside), environments)
+
+
+def _numbers(model: Any, new: NewRows, coverage: float) -> dict[str, Any]:
+    low, high = model.predict_interval(new.X, coverage, sample_domain=new.site).T
+    return {"prediction": model.predict(new.X, new.site), "low": low, "high": high}
+
+
+def _classes(model: Any, new: NewRows) -> dict[str, Any]:
+    probability = model.predict_proba(new.X, sample_domain=new.site)
+    names = [class_name(value) for value in model.classes_]
+    likeliest = model.classes_[probability.argmax(1)]
+    if likeliest.dtype.kind == "f":
+        likeliest = pd.Series([class_name(value) for value in likeliest]).to_numpy()
+    return {
+        "prediction": likeliest,
+        **{f"probability_{name}": probability[:, k] for k, name in enumerate(names)},
+    }
+
+
+def fill_in(new: NewRows, complete: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The new table with its missing cells taken from `complete`, and how many in each column.
+
+    Cells with a value and columns that the model does not know stay as they are; columns that the
+    table lacks come last.
+    """
+    table = new.rows.frame.copy(deep=False)
+    filled = {}
+    for position, name in enumerate(complete.columns):
+        values = complete.iloc[:, position].set_axis(table.index)
+        if str(name) not in table:
+            table[str(name)], filled[str(name)] = values, len(table)
+            continue
+        column = table[str(name)]
+        absent = column.isna() & values.notna()
+        if absent.any():
+            table[str(name)] = column.astype(object).where(~absent, values).infer_objects()
+        filled[str(name)] = int(absent.sum())
+    return table, {name: count for name, count in filled.items() if count}

@@ -1,0 +1,264 @@
+"""A table with roles: which column is the label, which names the site, what is learned from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dapdag.io._words import counted, expand, listed, suggestion
+from dapdag.io.columns import clean_features, clean_numbers, is_text, whole_numbers
+from dapdag.io.reading import Rows
+
+if TYPE_CHECKING:
+    from dapdag.datasets import DomainData
+
+Task = Literal["regression", "classification"]
+MOST_CLASSES = 10  # of whole numbers that are taken for classes
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Features, label and site of every row, ready for an estimator."""
+
+    X: pd.DataFrame
+    y: pd.Series  # named after its column; no label where `is_target`
+    site: NDArray[Any]  # strings
+    is_target: NDArray[np.bool_]
+    task: Task
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the labelled sites, in order of appearance."""
+        return list(pd.unique(self.site[~self.is_target]))
+
+    @property
+    def targets(self) -> list[str]:
+        return list(pd.unique(self.site[self.is_target]))
+
+    @property
+    def sample_domain(self) -> NDArray[Any]:
+        """What `fit` takes: the names of sources, and −1, −2, … for the targets."""
+        domain = self.site.astype(object)
+        for k, name in enumerate(self.targets):
+            domain[self.is_target & (self.site == name)] = -1 - k
+        return domain
+
+    def labelled(self, name: str = "study") -> DomainData:
+        """The rows with a label, as the data that evaluations take."""
+        from dapdag.datasets import DomainData
+
+        keep = np.flatnonzero(self.y.notna().to_numpy() & ~self.is_target)
+        y = self.y.iloc[keep]
+        if whole_numbers(y):
+            y = y.astype(np.int64)
+        return DomainData(
+            X=self.X.iloc[keep].reset_index(drop=True),
+            y=y.reset_index(drop=True),
+            sample_domain=self.site[keep].astype(str),
+            task=self.task,
+            name=name,
+        )
+
+
+def prepare_study(
+    rows: Rows,
+    *,
+    label: str,
+    domain: str | None = None,
+    targets: Collection[str] = (),
+    unlabelled: Rows | None = None,
+    categorical: Collection[str] = (),
+    drop: Collection[str] = (),
+    task: Literal["auto", "regression", "classification"] = "auto",
+) -> Study:
+    """Give the columns of a table their roles, and check that they can play them.
+
+    Parameters
+    ----------
+    label : column to predict
+    domain : column that names each row's site; None takes the names of the files
+    targets : sites whose labels are not to be used, only their features
+    unlabelled : rows of target sites in files of their own
+    categorical : columns whose numbers are codes
+    drop : columns to leave out; wildcards are allowed, also in `categorical`
+    task : what the label is; "auto" takes text, two values and few whole numbers for classes
+    """
+    names = [str(name) for name in rows.frame]
+    _require(rows, label, "--label")
+    if domain is not None:
+        _require(rows, domain, "--domain")
+    dropped = expand(drop, names, "--drop", rows.name)
+    codes = expand(categorical, names, "--categorical", rows.name)
+    for option, column in (("--label", label), ("--domain", domain)):
+        if column in dropped:
+            raise ValueError(f"column {column!r} is given to both {option} and --drop: choose one")
+    if label == domain:
+        raise ValueError(f"column {label!r} is given to both --label and --domain: choose one")
+    features = [name for name in names if name not in {label, domain, *dropped}]
+
+    site = site_labels(rows, domain)
+    is_target = _chosen(site, targets)
+    if unlabelled is not None:
+        rows, site, is_target = _with_unlabelled(
+            rows, unlabelled, domain, site, is_target, features
+        )
+    X = clean_features(rows, features, codes)
+    y, found = _label(rows, label, is_target, task)
+    _check_sites(site, is_target, y)
+    return Study(X, y, site, is_target, found)
+
+
+def _require(rows: Rows, name: str, option: str) -> None:
+    names = [str(column) for column in rows.frame]
+    if name not in names:
+        raise ValueError(
+            f"{option} {name}: {rows.name} has no such column; "
+            + suggestion(name, names, "its columns are")
+        )
+
+
+def site_labels(rows: Rows, domain: str | None) -> NDArray[Any]:
+    """Each row's site as text: from a column, or else the name of its file."""
+    if domain is None:
+        if len(rows.files) == 1:
+            names = [str(name) for name in rows.frame]
+            raise ValueError(
+                f"which column of {rows.name} names the site of a row? Give --domain COLUMN (its "
+                f"columns are {listed(names)}), or one file per site"
+            )
+        return rows.site_of_row()
+    column = rows.frame[domain]
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if len(missing):
+        raise ValueError(
+            f"column {domain!r} names no site in {counted(len(missing), 'row')}, the first being "
+            f"{rows.where(int(missing[0]))}: name it, or delete the row"
+        )
+    if whole_numbers(column):
+        column = column.astype("int64")
+    return column.astype(str).to_numpy(dtype=object)
+
+
+def _chosen(site: NDArray[Any], targets: Collection[str]) -> NDArray[np.bool_]:
+    known = list(pd.unique(site))
+    for name in targets:
+        if name not in known:
+            raise ValueError(
+                f"--target {name}: there is no such site; " + suggestion(name, known, "sites are")
+            )
+    chosen = np.isin(site, list(targets))
+    if chosen.all():
+        raise ValueError("every site is a --target: at least one with labels is needed to learn")
+    return chosen
+
+
+def _with_unlabelled(
+    rows: Rows,
+    new: Rows,
+    domain: str | None,
+    site: NDArray[Any],
+    is_target: NDArray[np.bool_],
+    features: Sequence[str],
+) -> tuple[Rows, NDArray[Any], NDArray[np.bool_]]:
+    """The rows of target sites below those of the sources, with the sources' columns."""
+    has = [name for name in features if name in new.frame]
+    if not has:
+        raise ValueError(f"--unlabelled {new.name} has none of the columns {listed(features)}")
+    for name in features:
+        if name not in has:
+            warnings.warn(
+                f"column {name!r} is not in {new.name}: it counts as missing there", stacklevel=4
+            )
+    named = domain is not None and domain in new.frame
+    new_site = site_labels(new, domain) if named else new.site_of_row()
+    frame = pd.concat([rows.frame, new.frame.reindex(columns=has)], ignore_index=True)
+    both = Rows(frame[list(rows.frame)], rows.files + new.files, rows.counts + new.counts)
+    return (
+        both,
+        np.concatenate([site, new_site]),
+        np.concatenate([is_target, np.ones(len(new_site), dtype=bool)]),
+    )
+
+
+def _label(
+    rows: Rows, name: str, is_target: NDArray[np.bool_], task: str
+) -> tuple[pd.Series, Task]:
+    """The label without what is known of the targets, and what kind of label it is."""
+    column = rows.frame[name]
+    known = column.notna().to_numpy() & ~is_target
+    if not known.any():
+        raise ValueError(
+            f"label {name!r} is missing in every row of {rows.name}"
+            + (" that is not a target" if is_target.any() else "")
+            + ": there is nothing to learn from"
+        )
+    seen = column[known]
+    found: Task = _task(seen) if task == "auto" else task  # type: ignore[assignment]
+    if seen.nunique() == 1:
+        raise ValueError(
+            f"label {name!r} has one value only, {str(seen.iloc[0])!r}: there is nothing to tell "
+            "apart"
+        )
+    if found == "regression":
+        numbers = clean_numbers(rows, name, "--task classification").astype(float)
+        return numbers.where(~is_target), found
+    if seen.nunique() > max(2, len(seen) // 2):
+        raise ValueError(
+            f"label {name!r} has {seen.nunique():,} different values in {len(seen):,} rows, too "
+            "many for classes: is it the right column?"
+        )
+    return _classes(column, is_target), found
+
+
+def _task(seen: pd.Series) -> Task:
+    if seen.nunique() <= 2 or not pd.api.types.is_numeric_dtype(seen):
+        numbers = pd.to_numeric(seen.astype(object), errors="coerce").notna().mean()
+        return "regression" if is_text(seen) and 0.5 <= numbers < 1 else "classification"
+    return (
+        "classification" if whole_numbers(seen) and seen.nunique() <= MOST_CLASSES else "regression"
+    )
+
+
+def _classes(column: pd.Series, is_target: NDArray[np.bool_]) -> pd.Series:
+    """Classes as text, truth values or numbers; masked for targets as scikit-adaptation does."""
+    if is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        text = column.astype(object).map(str, na_action="ignore")
+        return text.where(~is_target, None)
+    if column.isna().to_numpy()[~is_target].any():
+        return column.astype(float).where(~is_target)
+    if pd.api.types.is_bool_dtype(column):
+        return column.astype(bool) & ~is_target
+    integers = whole_numbers(column.where(~is_target))
+    return column.where(~is_target, -1).astype(np.int64) if integers else column.where(~is_target)
+
+
+def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series) -> None:
+    sources = pd.Series(site[~is_target])
+    counts = sources.value_counts(sort=False)
+    if len(counts) == 1:
+        warnings.warn(
+            f"all labelled rows belong to one site, {counts.index[0]!r}: how sites differ cannot "
+            "be learned from one",
+            stacklevel=3,
+        )
+    single = counts.index[counts == 1]
+    if len(single):
+        warnings.warn(
+            f"{counted(len(single), 'site')} with one row only ({listed(single, 4)}): so little "
+            "says next to nothing about a site",
+            stacklevel=3,
+        )
+    labelled = pd.Series(y.notna().to_numpy()[~is_target]).groupby(sources.to_numpy()).any()
+    bare = labelled.index[~labelled]
+    if len(bare):
+        warnings.warn(
+            f"{counted(len(bare), 'site')} without any label ({listed(bare, 4)}): their rows teach "
+            "the graph, not the prediction",
+            stacklevel=3,
+        )
