@@ -1,0 +1,151 @@
+"""Performance against the benchmarks on the synthetic data (the paper's first comparison).
+
+Ten domains a seed; the last one is the target and the first M of the others are the sources, so
+that more sources are added to the same ones and every method sees the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..datasets import DomainData, make_classification_domains, make_regression_domains
+from . import methods
+from .cases import Case, first_sources, score_runs
+from .figures import means_over, new_figure, shared_legend, tidy
+from .runs import Budget, Experiment, Outcome, Parameters, Run
+from .statements import Statement, better, mean_effect, metric_title, per_seed
+from .tables import method_table
+
+N_DOMAINS = 10
+NETWORKS = ("dapdag-b", "dapdag", "castle", "brm", "mdan", "mlp")
+PRACTICE = ("boosting", "lightgbm", "forest", "linear")
+METRICS = {"regression": ("r2",), "classification": ("logloss", "auc", "apr")}
+MAKE = {"regression": make_regression_domains, "classification": make_classification_domains}
+
+
+@dataclass(frozen=True)
+class ComparisonParameters(Parameters):
+    tasks: tuple[str, ...] = ("regression", "classification")
+    n_sources: tuple[int, ...] = (3, 5, 7, 9)
+    n_rows: int = 500
+
+
+def simulated(task: str, n_rows: int, seed: int) -> DomainData:
+    """The ten domains of a seed."""
+    make = MAKE[task]
+    return make(n_domains=N_DOMAINS, n_samples=n_rows, random_state=seed)
+
+
+def runs(parameters: ComparisonParameters, seeds: Sequence[int], names: Sequence[str]) -> list[Run]:
+    return [
+        Run.of(method, seed, task=task, n_sources=m)
+        for task in parameters.tasks
+        for m in parameters.n_sources
+        for method in methods.usable(names, task)
+        for seed in seeds
+    ]
+
+
+def together(run: Run) -> Hashable:
+    return run.setting, run.method
+
+
+def compute(parameters: ComparisonParameters, runs: Sequence[Run]) -> list[Outcome]:
+    def case_of(run: Run) -> Case:
+        return first_sources(simulated(run["task"], parameters.n_rows, run.seed), run["n_sources"])
+
+    return score_runs(
+        runs,
+        case_of,
+        parameters.budget,
+        details=lambda case: {"env_distance": case.env_distance, "outside": case.outside},
+    )
+
+
+def table(rows: pd.DataFrame, parameters: ComparisonParameters) -> str:
+    parts = []
+    for task, part in rows.groupby("task", sort=False):
+        for metric in METRICS[str(task)]:
+            parts.append(f"## {str(task).capitalize()}: {metric_title(metric)}")
+            parts.append(
+                method_table(
+                    part, metric, "n_sources", "M = ", rivals=lambda m: m != methods.ORACLE
+                )
+            )
+    parts.append("Mean (standard error) over seeds; R² of a target no lower than -1.")
+    return "\n\n".join(parts)
+
+
+def figure(rows: pd.DataFrame, parameters: ComparisonParameters) -> Figure:
+    panels = [(t, m) for t in dict.fromkeys(rows["task"]) for m in METRICS[t]]
+    picture, axes = new_figure(1, len(panels), 3.4, 3.4)
+    for ax, (task, metric) in zip(axes[0], panels, strict=True):
+        means_over(ax, rows[rows["task"] == task], metric, "n_sources")
+        tidy(ax, f"{task.capitalize()}", "number of sources M", metric_title(metric))
+    shared_legend(picture, axes)
+    return picture
+
+
+def statements(rows: pd.DataFrame, parameters: ComparisonParameters) -> list[Statement]:
+    found = []
+    for task, part in rows.groupby("task", sort=False):
+        metric = METRICS[str(task)][0]
+        present = set(part["method"])
+        if "dapdag-b" not in present:
+            continue
+        for rival in [m for m in dict.fromkeys(part["method"]) if m not in _OURS]:
+            claim = f"{task}: DAPDAG-B beats {methods.title(rival)}"
+            found.append(better(claim, part, metric, "dapdag-b", rival))
+        if {"castle", "mdan"} <= present:
+            found.append(better(f"{task}: CASTLE beats MDAN", part, metric, "castle", "mdan"))
+        found += _more_sources(str(task), part, metric)
+    return found
+
+
+_OURS = ("dapdag-b", "dapdag", methods.ORACLE)
+
+
+def _more_sources(task: str, part: pd.DataFrame, metric: str) -> list[Statement]:
+    few, many = part["n_sources"].min(), part["n_sources"].max()
+    if few == many:
+        return []
+    values = per_seed(part, metric, "dapdag-b", by=["n_sources"])
+    gain = (values[many] - values[few]).dropna()
+    sign = -1 if metric == "logloss" else 1
+    claim = f"{task}: DAPDAG-B gains from {few} to {many} sources"
+    return [mean_effect(claim, sign * gain, metric_title(metric))]
+
+
+EXPERIMENT = Experiment(
+    name="comparison",
+    title="Comparison with benchmarks on synthetic data",
+    presets={
+        "quick": ComparisonParameters(
+            methods=(*NETWORKS, "boosting", "linear", methods.ORACLE),
+            n_seeds=4,
+            n_sources=(3, 9),
+            budget=Budget(n_members=1, max_epochs=100),
+        ),
+        "paper": ComparisonParameters(
+            methods=(*NETWORKS, "mdan-hard", "missforest", *PRACTICE, methods.ORACLE), n_seeds=30
+        ),
+        "tiny": ComparisonParameters(
+            methods=("dapdag-b", "mlp", "linear", methods.ORACLE),
+            n_seeds=2,
+            tasks=("regression",),
+            n_sources=(3,),
+            n_rows=60,
+            budget=Budget(n_members=1, max_epochs=5),
+        ),
+    },
+    runs=runs,
+    compute=compute,
+    together=together,
+    table=table,
+    figure=figure,
+    statements=statements,
+)

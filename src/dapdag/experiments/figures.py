@@ -1,0 +1,95 @@
+"""What the figures share: one look per method, error bars, legends that hide nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..plotting._style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION, tidy
+from .methods import title
+from .statements import per_seed
+
+# Colour, marker and line of a method are the same in all figures.
+_LOOKS: dict[str, tuple[str, str, str]] = {
+    "dapdag-b": (BLUE, "o", "-"),
+    "dapdag": (SKY, "s", "-"),
+    "castle": (GREEN, "^", "--"),
+    "brm": (VERMILLION, "D", "--"),
+    "mdan": (ORANGE, "v", "-."),
+    "mdan-hard": (ORANGE, "<", ":"),
+    "mlp": (GREY, "P", "--"),
+    "missforest": (PURPLE, "X", "-."),
+    "dainfer": (PURPLE, "d", ":"),
+    "oracle": (INK, "", ":"),
+}
+_OTHERS = ("#6C8EAD", "#A68A64", "#7A9E7E", "#B56576", "#8E7DBE", "#5F7470", "#C9A227")
+_MARKERS = "hp*8>1x"
+
+
+def look(method: str, among: Sequence[str] = ()) -> dict[str, Any]:
+    """Colour, marker and line style of a method."""
+    if method in _LOOKS:
+        colour, marker, line = _LOOKS[method]
+    else:
+        others = [m for m in dict.fromkeys(among) if m not in _LOOKS]
+        k = others.index(method) if method in others else 0
+        colour, marker, line = _OTHERS[k % len(_OTHERS)], _MARKERS[k % len(_MARKERS)], ":"
+    return {"color": colour, "marker": marker, "linestyle": line}
+
+
+def new_figure(n_rows: int, n_columns: int, width: float, height: float) -> tuple[Figure, Any]:
+    """A figure of that many panels, each of this size in inches; it needs no display."""
+    figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def means_over(
+    ax: Axes, rows: pd.DataFrame, metric: str, column: str, methods: Sequence[str] | None = None
+) -> None:
+    """A line per method through its means over `column`, with standard errors, side by side."""
+    part = rows[rows["metric"] == metric]
+    names = list(dict.fromkeys(part["method"])) if methods is None else list(methods)
+    ticks = sorted(part[column].unique())
+    place = {value: k for k, value in enumerate(ticks)}
+    for k, method in enumerate(names):
+        values = per_seed(part, metric, method, by=[column]).groupby(level=0)
+        mean, error = values.mean(), values.sem().fillna(0.0)
+        shift = 0.0 if method == "oracle" else 0.4 * ((k + 0.5) / len(names) - 0.5)
+        style = look(method, names)
+        ax.errorbar(
+            [place[v] + shift for v in mean.index],
+            mean,
+            yerr=error,
+            label=title(method),
+            markersize=4.5,
+            linewidth=2.0 if method == "dapdag-b" else 1.2,
+            capsize=2,
+            zorder=3 if method.startswith("dapdag") else 2,
+            **style,
+        )
+    ax.set_xticks(range(len(ticks)), [f"{t:g}" if isinstance(t, float) else str(t) for t in ticks])
+
+
+def shared_legend(figure: Figure, axes: Any, n_columns: int = 6) -> None:
+    """One legend under all panels, with every label once."""
+    found: dict[str, Any] = {}
+    for ax in np.ravel(axes):
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    figure.legend(
+        found.values(),
+        found.keys(),
+        loc="outside lower center",
+        ncols=min(n_columns, max(1, len(found))),
+        frameon=False,
+        fontsize="small",
+        labelcolor=INK,
+    )
+
+
+__all__ = ["look", "means_over", "new_figure", "shared_legend", "tidy"]

@@ -1,0 +1,101 @@
+"""What an experiment is made of: runs, what comes out of them, and how they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from .statements import Statement
+
+Scalar = str | int | float | bool
+Row = dict[str, Any]  # "metric", "value" and whatever tells the rows of one run apart
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What every network may spend, whatever the method; other methods take what they need."""
+
+    n_members: int = 3
+    max_epochs: int = 150
+    patience: int = 20
+    n_candidates: int = 1
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a preset fixes. Which methods and how many seeds are run does not change a run."""
+
+    methods: tuple[str, ...] = ()
+    n_seeds: int = 10
+    first_seed: int = 1000
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method under one setting on one seed."""
+
+    method: str
+    seed: int
+    setting: tuple[tuple[str, Scalar], ...] = ()
+
+    @classmethod
+    def of(cls, method: str, seed: int, **setting: Scalar) -> Run:
+        return cls(method, seed, tuple(setting.items()))
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.setting)[name]
+
+    @property
+    def columns(self) -> dict[str, Scalar]:
+        """The run as the first columns of its rows."""
+        return {**dict(self.setting), "method": self.method, "seed": self.seed}
+
+    @property
+    def key(self) -> str:
+        """A name that tells it from all other runs of its experiment, fit for a file."""
+        return quote(",".join(f"{k}={v}" for k, v in self.columns.items()), safe="=,+ ")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run measured, how long it took, and what was warned of on the way."""
+
+    run: Run
+    rows: tuple[Row, ...]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+Compute = Callable[[Any, Sequence[Run]], list[Outcome]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of the paper.
+
+    Attributes
+    ----------
+    runs : all runs for these parameters, seeds and methods.
+    compute : outcomes of runs that belong together, a function that a worker can import.
+    together : runs for which this is equal are computed in one call, as lanes of one program.
+    table, figure, statements : what is made of all rows.
+    timed : True where the time of a run is a result: then nothing else runs beside it.
+    """
+
+    name: str
+    title: str
+    presets: Mapping[str, Parameters]
+    runs: Callable[[Any, Sequence[int], Sequence[str]], list[Run]]
+    compute: Compute
+    table: Callable[[pd.DataFrame, Any], str]
+    figure: Callable[[pd.DataFrame, Any], Figure]
+    statements: Callable[[pd.DataFrame, Any], list[Statement]]
+    together: Callable[[Run], Hashable] = lambda run: run
+    timed: bool = False
