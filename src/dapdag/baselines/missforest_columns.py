@@ -1,0 +1,105 @@
+"""A table of mixed types as numbers, and back."""
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..table import Discrete
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: a number (`levels` is None), or the code of its level."""
+
+    name: Hashable
+    levels: Discrete | None
+    spread: float  # of the observed numbers
+
+    @staticmethod
+    def learn(column: pd.Series, categorical: bool) -> "Column":
+        if column.isna().all():
+            raise ValueError(
+                f"column {column.name!r} has no value in any row: drop it, nothing can be learned "
+                "about it"
+            )
+        if categorical or is_categorical(column):
+            return Column(column.name, Discrete.learn(column.name, column), 1.0)
+        spread = float(np.nanstd(column.to_numpy(dtype=float, na_value=np.nan)))
+        return Column(column.name, None, spread if spread > 0 else 1.0)
+
+    @property
+    def is_number(self) -> bool:
+        return self.levels is None
+
+    @property
+    def level_names(self) -> list[Any]:
+        return [] if self.levels is None else list(self.levels.levels)
+
+    def encode(self, column: pd.Series) -> Array:
+        """Numbers or codes; NaN where the cell is missing or its level was never seen."""
+        if self.levels is None:
+            try:
+                return column.to_numpy(dtype=float, na_value=np.nan)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"column {self.name!r} held numbers when the imputer was fitted, but here it "
+                    f"does not ({error})"
+                ) from error
+        code = pd.Index(self.levels.levels).get_indexer(pd.Index(column)).astype(float)
+        code[code < 0] = np.nan
+        return code
+
+    def fill(self, column: pd.Series, values: Array, missing: NDArray[np.bool_]) -> pd.Series:
+        """The column with its missing cells replaced; observed cells stay as they are."""
+        if not missing.any():
+            return column
+        filled: Any
+        if self.levels is None:
+            filled = column.to_numpy(dtype=float, na_value=np.nan).copy()
+            filled[missing] = values[missing]
+            return pd.Series(filled, index=column.index, name=column.name)
+        filled = column.astype(object).to_numpy().copy()
+        filled[missing] = [self.levels.levels[int(code)] for code in values[missing]]
+        dtype = column.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            new = [v for v in self.levels.levels if v not in dtype.categories]
+            dtype = pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered)
+        return pd.Series(filled, index=column.index, name=column.name).astype(dtype)
+
+    def inputs(self, values: Array) -> Array:
+        """What the forests of other columns see: [rows, 1], or 0/1 columns of the levels."""
+        if self.levels is None or len(self.levels.levels) <= 2:
+            return values[:, None]
+        return (values[:, None] == np.arange(len(self.levels.levels))).astype(float)
+
+
+def is_categorical(column: pd.Series) -> bool:
+    """Text, categories and booleans; and numbers of which there are only two."""
+    if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
+        return True
+    return pd.api.types.is_bool_dtype(column) or column.nunique() == 2
+
+
+def learn_columns(frame: pd.DataFrame, categorical: Collection[Hashable]) -> tuple[Column, ...]:
+    return tuple(
+        Column.learn(frame.iloc[:, j], name in categorical) for j, name in enumerate(frame)
+    )
+
+
+def encode(columns: tuple[Column, ...], frame: pd.DataFrame) -> Array:
+    """[rows, columns], NaN where a cell is missing."""
+    return np.column_stack([c.encode(frame.iloc[:, j]) for j, c in enumerate(columns)])
+
+
+def decode(
+    columns: tuple[Column, ...], frame: pd.DataFrame, values: Array, missing: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """`frame` with its missing cells filled from `values`."""
+    filled = [c.fill(frame.iloc[:, j], values[:, j], missing[:, j]) for j, c in enumerate(columns)]
+    return pd.concat(filled, axis=1) if filled else frame

@@ -1,0 +1,111 @@
+"""MissForest as a predictor: the target's labels are missing values of one large table."""
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..validation import as_frame
+from .missforest import MissForestImputer, other_columns
+from .missforest_columns import encode
+from .practice_face import DomainClassifier, DomainEstimator, DomainRegressor
+
+
+class _MissForest(DomainEstimator):
+    needs_target = True
+
+    def __init__(
+        self,
+        *,
+        categorical_features: Any = None,
+        max_iter: int = 10,
+        n_estimators: int = 100,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.categorical_features = categorical_features
+        self.max_iter = max_iter
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+        """Impute the table of all sources and targets, whose labels are missing.
+
+        Rows with a negative `sample_domain` are targets; `y` is not looked at there. Without
+        targets the sources alone are imputed, and `predict` treats any rows as a further target.
+        """
+        sample = self._training_sample(X, y, sample_domain)
+        label = pd.Series(sample.y, index=sample.X.index, name=sample.label_name)
+        if sample.classes is not None:
+            label = label.astype(pd.CategoricalDtype(list(sample.classes)))
+        self.imputer_ = MissForestImputer(
+            categorical_features=list(sample.categorical),
+            max_iter=self.max_iter,
+            n_estimators=self.n_estimators,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        self.imputer_.fit(pd.concat([sample.X, label], axis=1))
+        self._label_forest_ = self.imputer_.forest_of(sample.X.shape[1])
+        features = encode(self.imputer_.columns_[:-1], sample.X)
+        self._completed_targets_ = {
+            features[i].tobytes(): self.imputer_.completed_[i]
+            for i in np.flatnonzero(~sample.is_source)
+        }
+        return self
+
+    def _completed(self, X: Any) -> NDArray[np.float64]:
+        """The rows without missing cells, the label's place included.
+
+        Rows of a target that `fit` has seen are as it completed them. Others are a further
+        target: the fitted forests complete them, and nothing is learned from them.
+        """
+        check_is_fitted(self)
+        frame = as_frame(self, X, reset=False)
+        features = encode(self.imputer_.columns_[:-1], frame)
+        values = np.column_stack([features, np.full(len(frame), np.nan)])
+        seen = [self._completed_targets_.get(row.tobytes()) for row in features]
+        new = np.array([row is None for row in seen])
+        if new.any():
+            self.imputer_.warn_of_unseen(frame[new])
+            values[new] = self.imputer_.complete(values[new])
+        if not new.all():
+            values[~new] = [row for row in seen if row is not None]
+        return values
+
+    def _label_inputs(self, X: Any) -> NDArray[np.float64]:
+        columns = self.imputer_.columns_
+        return other_columns(columns, self._completed(X), len(columns) - 1)
+
+
+class MissForestRegressor(_MissForest, DomainRegressor):
+    """Predict a number by imputing it: the target's labels are missing values.
+
+    Sources and targets form one table, in which `MissForestImputer` fills the missing cells.
+    The domains are not told apart.
+
+    Parameters
+    ----------
+    categorical_features, max_iter, n_estimators, random_state, n_jobs : those of
+        `MissForestImputer`.
+    """
+
+    def predict(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
+        """The imputed label of every row; `sample_domain` makes no difference."""
+        return self._label_forest_.predict(self._label_inputs(X))
+
+
+class MissForestClassifier(_MissForest, DomainClassifier):
+    """Predict a class by imputing it: the target's labels are missing values.
+
+    Parameters are those of `MissForestRegressor`, and `classes_` holds the classes.
+    """
+
+    def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
+        """Probability of each of `classes_` by the label's forest; no difference by domain."""
+        found = self._label_forest_.predict_proba(self._label_inputs(X))
+        levels = self.imputer_.columns_[-1].level_names
+        return found[:, [levels.index(c) for c in self.classes_]]

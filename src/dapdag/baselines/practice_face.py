@@ -1,0 +1,75 @@
+"""The face that all methods share: fit with domains, predict with or without."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+
+from ..fitting import Sample
+from ..validation import training_sample
+
+
+class DomainEstimator(BaseEstimator):
+    """`needs_target` says that `fit` wants the target's rows, with negative `sample_domain`."""
+
+    # Routed by default inside scikit-learn's meta-estimators once routing is switched on.
+    __metadata_request__fit: ClassVar = {"sample_domain": True}
+    __metadata_request__predict: ClassVar = {"sample_domain": True}
+    __metadata_request__score: ClassVar = {"sample_domain": True}
+
+    needs_target: ClassVar[bool] = False
+    _regression: ClassVar[bool]
+
+    def _training_sample(self, X: Any, y: Any, sample_domain: Any) -> Sample:
+        sample = training_sample(self, X, y, sample_domain, self._regression)
+        if sample.classes is not None:
+            self.classes_ = sample.classes
+        return sample
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class DomainRegressor(RegressorMixin, DomainEstimator):
+    """A subclass has `predict`."""
+
+    _regression = True
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
+        """R² of the prediction."""
+        predicted = self.predict(X, sample_domain)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+
+class DomainClassifier(ClassifierMixin, DomainEstimator):
+    """A subclass has `predict_proba`."""
+
+    __metadata_request__predict_proba: ClassVar = {"sample_domain": True}
+    _regression = False
+    classes_: NDArray[Any]
+
+    def predict(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
+        """The most probable class of every row."""
+        probability = self.predict_proba(X, sample_domain)
+        return self.classes_[probability.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
+        """Accuracy of the prediction."""
+        predicted = self.predict(X, sample_domain)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+
+def labelled_sources(sample: Sample) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Features and labels of the sources' rows that have a label; classes as codes."""
+    rows = np.flatnonzero(sample.is_source & pd.notna(sample.y))
+    y = sample.y[rows]
+    if sample.classes is not None:
+        return sample.X.iloc[rows], np.searchsorted(sample.classes, y.astype(sample.classes.dtype))
+    return sample.X.iloc[rows], y.astype(float)
