@@ -211,3 +211,16 @@ def test_classes() -> None:
         normalize=True
     ).max() + 0.1
     assert model.needs_target
+
+
+def test_empty_feature_is_left_out_of_a_prediction() -> None:
+    X, y = mixed().drop(columns="dose").assign(nothing=np.nan), mixed()["dose"]
+    with pytest.warns(UserWarning, match="left out: 'nothing'"):
+        model = MissForestRegressor(n_estimators=10).fit(X, y)
+    assert model.score(X, y) > 0.5
+
+
+def test_rare_levels_come_back_by_name() -> None:
+    table = pd.DataFrame({"x": np.arange(80.0), "v": ["common"] * 78 + ["rare", None]})
+    filled = MissForestImputer(n_estimators=40).fit_transform(table)
+    assert set(filled["v"]) == {"common", "rare"}

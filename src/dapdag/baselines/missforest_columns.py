@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..table import Discrete
-
 Array = NDArray[np.float64]
 
 
@@ -18,7 +16,7 @@ class Column:
     """One column: a number (`levels` is None), or the code of its level."""
 
     name: Hashable
-    levels: Discrete | None
+    levels: tuple[Any, ...] | None
     spread: float  # of the observed numbers
 
     @staticmethod
@@ -29,17 +27,14 @@ class Column:
                 "about it"
             )
         if categorical or is_categorical(column):
-            return Column(column.name, Discrete.learn(column.name, column), 1.0)
+            levels = sorted(column.dropna().unique(), key=lambda v: (type(v).__name__, v))
+            return Column(column.name, tuple(levels), 1.0)
         spread = float(np.nanstd(column.to_numpy(dtype=float, na_value=np.nan)))
         return Column(column.name, None, spread if spread > 0 else 1.0)
 
     @property
     def is_number(self) -> bool:
         return self.levels is None
-
-    @property
-    def level_names(self) -> list[Any]:
-        return [] if self.levels is None else list(self.levels.levels)
 
     def encode(self, column: pd.Series) -> Array:
         """Numbers or codes; NaN where the cell is missing or its level was never seen."""
@@ -51,7 +46,7 @@ class Column:
                     f"column {self.name!r} held numbers when the imputer was fitted, but here it "
                     f"does not ({error})"
                 ) from error
-        code = pd.Index(self.levels.levels).get_indexer(pd.Index(column)).astype(float)
+        code = pd.Index(self.levels).get_indexer(pd.Index(column)).astype(float)
         code[code < 0] = np.nan
         return code
 
@@ -65,18 +60,18 @@ class Column:
             filled[missing] = values[missing]
             return pd.Series(filled, index=column.index, name=column.name)
         filled = column.astype(object).to_numpy().copy()
-        filled[missing] = [self.levels.levels[int(code)] for code in values[missing]]
+        filled[missing] = [self.levels[int(code)] for code in values[missing]]
         dtype = column.dtype
         if isinstance(dtype, pd.CategoricalDtype):
-            new = [v for v in self.levels.levels if v not in dtype.categories]
+            new = [v for v in self.levels if v not in dtype.categories]
             dtype = pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered)
         return pd.Series(filled, index=column.index, name=column.name).astype(dtype)
 
     def inputs(self, values: Array) -> Array:
         """What the forests of other columns see: [rows, 1], or 0/1 columns of the levels."""
-        if self.levels is None or len(self.levels.levels) <= 2:
+        if self.levels is None or len(self.levels) <= 2:
             return values[:, None]
-        return (values[:, None] == np.arange(len(self.levels.levels))).astype(float)
+        return (values[:, None] == np.arange(len(self.levels))).astype(float)
 
 
 def is_categorical(column: pd.Series) -> bool:

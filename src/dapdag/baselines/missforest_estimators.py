@@ -1,5 +1,7 @@
 """MissForest as a predictor: the target's labels are missing values of one large table."""
 
+import warnings
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -38,21 +40,23 @@ class _MissForest(DomainEstimator):
         targets the sources alone are imputed, and `predict` treats any rows as a further target.
         """
         sample = self._training_sample(X, y, sample_domain)
+        self._features_ = _with_values(sample.X)
+        features = sample.X[self._features_]
         label = pd.Series(sample.y, index=sample.X.index, name=sample.label_name)
         if sample.classes is not None:
             label = label.astype(pd.CategoricalDtype(list(sample.classes)))
         self.imputer_ = MissForestImputer(
-            categorical_features=list(sample.categorical),
+            categorical_features=[c for c in self._features_ if c in sample.categorical],
             max_iter=self.max_iter,
             n_estimators=self.n_estimators,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        self.imputer_.fit(pd.concat([sample.X, label], axis=1))
-        self._label_forest_ = self.imputer_.forest_of(sample.X.shape[1])
-        features = encode(self.imputer_.columns_[:-1], sample.X)
+        self.imputer_.fit(pd.concat([features, label], axis=1))
+        self._label_forest_ = self.imputer_.forest_of(features.shape[1])
+        cells = encode(self.imputer_.columns_[:-1], features)
         self._completed_targets_ = {
-            features[i].tobytes(): self.imputer_.completed_[i]
+            cells[i].tobytes(): self.imputer_.completed_[i]
             for i in np.flatnonzero(~sample.is_source)
         }
         return self
@@ -64,7 +68,7 @@ class _MissForest(DomainEstimator):
         target: the fitted forests complete them, and nothing is learned from them.
         """
         check_is_fitted(self)
-        frame = as_frame(self, X, reset=False)
+        frame = as_frame(self, X, reset=False)[self._features_]
         features = encode(self.imputer_.columns_[:-1], frame)
         values = np.column_stack([features, np.full(len(frame), np.nan)])
         seen = [self._completed_targets_.get(row.tobytes()) for row in features]
@@ -79,6 +83,16 @@ class _MissForest(DomainEstimator):
     def _label_inputs(self, X: Any) -> NDArray[np.float64]:
         columns = self.imputer_.columns_
         return other_columns(columns, self._completed(X), len(columns) - 1)
+
+
+def _with_values(X: pd.DataFrame) -> list[Hashable]:
+    """The columns that hold any value; the others are left out, and named in a warning."""
+    empty = [name for name in X if X[name].isna().all()]
+    if empty:
+        warnings.warn(
+            f"columns without any value are left out: {', '.join(map(repr, empty))}", stacklevel=4
+        )
+    return [name for name in X if name not in empty]
 
 
 class MissForestRegressor(_MissForest, DomainRegressor):
@@ -107,5 +121,5 @@ class MissForestClassifier(_MissForest, DomainClassifier):
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """Probability of each of `classes_` by the label's forest; no difference by domain."""
         found = self._label_forest_.predict_proba(self._label_inputs(X))
-        levels = self.imputer_.columns_[-1].level_names
+        levels = list(self.imputer_.columns_[-1].levels or ())
         return found[:, [levels.index(c) for c in self.classes_]]
