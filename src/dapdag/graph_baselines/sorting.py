@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LassoLarsIC
 
 from dapdag.graph import to_networkx
+from dapdag.graph_baselines.tables import column_names, standardised
 
 # Keeps the inverse defined when columns are linear combinations of others: their R² becomes 1.
 _RIDGE = 1e-10
@@ -38,7 +39,7 @@ def explained_variance(X: Any) -> NDArray[np.float64]:
 
     ``R²_j = 1 − 1 / (C⁻¹)_jj`` with the correlation matrix C.
     """
-    Z = _standardised(X)
+    Z = standardised(X)
     correlation = Z.T @ Z / len(Z) + _RIDGE * np.eye(Z.shape[1])
     r2 = 1.0 - 1.0 / np.diag(np.linalg.inv(correlation + np.diag(~Z.any(axis=0))))
     return np.clip(r2, 0.0, 1.0)
@@ -46,7 +47,7 @@ def explained_variance(X: Any) -> NDArray[np.float64]:
 
 def sort_n_regress(X: Any, scores: ArrayLike) -> nx.DiGraph:
     """Regress each column sparsely on those with lower scores (adaptive lasso, chosen by BIC)."""
-    Z = _standardised(X)
+    Z = standardised(X)
     order = np.argsort(np.asarray(scores), kind="stable")
     if len(order) != Z.shape[1]:
         raise ValueError(
@@ -57,7 +58,7 @@ def sort_n_regress(X: Any, scores: ArrayLike) -> nx.DiGraph:
     for k in range(1, len(order)):
         parents, child = order[:k], order[k]
         effects[parents, child] = _adaptive_lasso(Z[:, parents], Z[:, child])
-    names = list(getattr(X, "columns", range(Z.shape[1])))
+    names = column_names(X, Z.shape[1])
     return to_networkx(effects != 0, np.abs(effects), names, effects=effects)
 
 
@@ -65,17 +66,3 @@ def _adaptive_lasso(Z: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[n
     """Lasso on columns scaled by their least-squares coefficients, which spares the large ones."""
     scale = np.abs(np.linalg.lstsq(Z, y, rcond=None)[0])
     return LassoLarsIC(criterion="bic", fit_intercept=False).fit(Z * scale, y).coef_ * scale
-
-
-def _standardised(X: Any) -> NDArray[np.float64]:
-    values = np.asarray(X, dtype=float)
-    if values.ndim != 2 or values.shape[0] <= values.shape[1] + 1:
-        raise ValueError(f"X must be a table with more rows than columns, got {values.shape}.")
-    names = list(getattr(X, "columns", range(values.shape[1])))
-    if bad := [names[j] for j in np.flatnonzero(~np.isfinite(values).all(axis=0))]:
-        raise ValueError(f"X must be finite; columns with missing or infinite values: {bad}.")
-    centred = values - values.mean(axis=0)
-    # A constant column leaves rounding errors behind, which must not be blown up to variance 1.
-    spread = centred.std(axis=0)
-    constant = np.ptp(values, axis=0) == 0
-    return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))

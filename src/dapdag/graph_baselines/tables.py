@@ -1,0 +1,60 @@
+"""What the peers accept: a table of finite numbers, and one domain per row."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+def column_names(X: Any, n_columns: int) -> list[Hashable]:
+    """The names of the columns, or their positions."""
+    return list(getattr(X, "columns", range(n_columns)))
+
+
+def centred(X: Any) -> NDArray[np.float64]:
+    """The columns with mean 0; a constant column is exactly 0."""
+    values = np.asarray(X, dtype=float)
+    if values.ndim != 2 or values.shape[0] <= values.shape[1] + 1:
+        raise ValueError(f"X must be a table with more rows than columns, got {values.shape}.")
+    names = column_names(X, values.shape[1])
+    if bad := [names[j] for j in np.flatnonzero(~np.isfinite(values).all(axis=0))]:
+        raise ValueError(f"X must be finite; columns with missing or infinite values: {bad}.")
+    # A constant column leaves rounding errors behind, which must not be blown up to variance 1.
+    return np.where(np.ptp(values, axis=0) == 0, 0.0, values - values.mean(axis=0))
+
+
+def standardised(X: Any) -> NDArray[np.float64]:
+    """The columns with mean 0 and variance 1; a constant column is 0."""
+    Z = centred(X)
+    spread = Z.std(axis=0)
+    return Z / np.where(spread > 0, spread, 1.0)
+
+
+def some_rows(Z: NDArray[np.float64], max_rows: int, random_state: int) -> NDArray[np.float64]:
+    """At most `max_rows` rows, drawn without replacement."""
+    if len(Z) <= max_rows:
+        return Z
+    return Z[np.random.default_rng(random_state).choice(len(Z), max_rows, replace=False)]
+
+
+def domain_codes(sample_domain: Any, n_rows: int) -> NDArray[np.intp]:
+    """Each row's domain as 0, 1, … in the order of appearance; at least two domains."""
+    if sample_domain is None:
+        raise ValueError("sample_domain is needed: CD-NOD learns from how domains differ.")
+    labels = np.asarray(sample_domain)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"sample_domain must hold one label per row: X has {n_rows} rows, sample_domain has "
+            f"shape {labels.shape}."
+        )
+    if pd.isna(labels).any():
+        raise ValueError(
+            f"sample_domain is missing in {int(pd.isna(labels).sum())} row(s): every row must "
+            "belong to a domain."
+        )
+    codes, found = pd.factorize(labels)
+    if len(found) < 2:
+        raise ValueError("sample_domain must name at least two domains, got one.")
+    return codes
