@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from cli_helpers import assert_fits_a_terminal, assert_one_line, dapdag
 
-from dapdag.cli import main
 from dapdag.cli.demo import DEMO_SEED
 
 HEAVY = ("jax", "sklearn", "pandas", "matplotlib")
@@ -28,33 +26,6 @@ PICTURES = [
     "predictions.png",
     "true-vs-inferred.png",
 ]
-
-
-class Done(NamedTuple):
-    code: Any
-    out: str
-    err: str
-
-
-def dapdag(*arguments: str | Path) -> Done:
-    """Run the command line in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["dapdag", *map(str, arguments)]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as end,
-    ):
-        main()
-    return Done(end.value.code, out.getvalue(), err.getvalue())
-
-
-def assert_one_line(done: Done, *words: str) -> None:
-    assert done.code == 2
-    assert done.out == ""
-    lines = done.err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.err
-    assert all(word in lines[0] for word in words), lines[0]
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +53,29 @@ def asked(monkeypatch: pytest.MonkeyPatch, numbers: Any, classes: Any) -> dict[s
 
     monkeypatch.setattr("dapdag.demo.run_demo", answer)
     return seen
+
+
+COMMANDS = [
+    *("fit", "predict", "evaluate", "impute", "inspect", "graph", "environments", "report"),
+    *("demo", "doctor"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_json_and_quiet(command: str) -> None:
+    done = dapdag(command, "--help")
+    assert done.code == 0 and done.err == ""
+    assert "Example" in done.out and f"  dapdag {command}" in done.out
+    assert "--json" in done.out and "--quiet" in done.out
+    assert_fits_a_terminal(done.out)
+
+
+def test_help_lists_every_command() -> None:
+    out = dapdag("--help").out
+    assert out == dapdag().out
+    assert all(f"\n  {command} " in out for command in COMMANDS)
+    assert "..." not in out.partition("Options:")[2]
+    assert_fits_a_terminal(out)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], []])
@@ -209,10 +203,19 @@ def test_wrong_number_is_one_line(tmp_path: Path, option: list[str], words: list
     assert list(tmp_path.iterdir()) == []
 
 
-def test_unknown_command_is_an_error() -> None:
-    done = dapdag("dmeo")
-    assert done.code == 2
-    assert "dmeo" in done.err
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["dmeo"], ["'dmeo'", "'demo'"]),
+        (["fit", "x.csv", "--lable", "y"], ["--lable", "--label"]),
+        (["fit"], ["DATA"]),
+        (["fit", "x.csv", "-o", "m"], ["--label"]),
+        (["demo", "--rows", "many"], ["--rows", "integer"]),
+        (["fit", "x.csv", "--label", "y", "-o", "m", "--task", "guess"], ["--task", "guess"]),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments: list[str], words: list[str]) -> None:
+    assert_one_line(dapdag(*arguments), *words)
 
 
 def test_interruption_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,16 +11,18 @@ from typing import NoReturn
 
 import typer
 
-from . import demo
-from ._shared import INTERRUPTED, WRONG_INPUT, reason, say, show_warning
+from . import demo, doctor, environments, evaluate, fit, graph, impute, inspect, predict, report
+from ._help import Command, Commands
+from ._shared import INTERRUPTED, WRONG_INPUT, Warner, reason, say
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="dapdag",
-    help="Learn from labelled tables of several sites, predict the label at a new site.",
-    no_args_is_help=True,
+    cls=Commands,
     add_completion=False,
+    # Plain help: it shows at once, and fits a terminal of any width.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -29,16 +31,22 @@ app = typer.Typer(
 def main() -> NoReturn:
     """Run the command line; what the user can mend becomes one line on standard error."""
     with warnings.catch_warnings():
-        warnings.showwarning = show_warning
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = Warner()
         try:
-            app()
-        except SystemExit as end:
-            if end.code == INTERRUPTED:
-                say("interrupted")
-            raise
+            code = app(standalone_mode=False)
         except (ValueError, OSError) as error:
-            say(f"error: {reason(error)}")
-    sys.exit(WRONG_INPUT)
+            say(reason(error), "error")
+            code = WRONG_INPUT
+        except Exception as error:
+            # Wrong options and arguments; their class is in a private module of typer.
+            if not hasattr(error, "format_message"):
+                raise
+            say(" ".join(error.format_message().split()), "error")
+            code = WRONG_INPUT
+    if code == INTERRUPTED:
+        say("interrupted")
+    sys.exit(code or 0)
 
 
 def _show_version(wanted: bool) -> None:
@@ -49,14 +57,34 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
     ),
 ) -> None:
-    pass
+    """Learn from labelled tables of several sites, predict the label at a new site.
+
+    \b
+      dapdag fit heart.csv --label died --domain hospital -o heart.dapdag
+      dapdag predict heart.dapdag new.csv -o predictions.csv
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
-# In the order of the help; a new command is a module beside this one and a line here.
-app.command()(demo.demo)
+# A new command is a module beside this one and a line here, in the order of the help.
+for panel, command in (
+    ("Learn and predict", fit.fit),
+    ("Learn and predict", predict.predict),
+    ("Learn and predict", evaluate.evaluate),
+    ("Learn and predict", impute.impute),
+    ("Look into a model", inspect.inspect),
+    ("Look into a model", graph.graph),
+    ("Look into a model", environments.environments),
+    ("Look into a model", report.report),
+    ("Try and check", demo.demo),
+    ("Try and check", doctor.doctor),
+):
+    app.command(cls=Command, rich_help_panel=panel)(command)

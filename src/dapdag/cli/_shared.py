@@ -3,15 +3,108 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+if TYPE_CHECKING:
+    from dapdag.io import Reading
+
 WRONG_INPUT, INTERRUPTED = 2, 130
 
-QUIET = typer.Option(False, "--quiet", "-q", help="Show the results only.")
-JSON = typer.Option(False, "--json", help="Print the results as JSON, and nothing else.")
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show the results only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
+_TEXT = "Reading text"
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHAR", rich_help_panel=_TEXT, help="What separates columns, if it is not found."
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="CHAR", rich_help_panel=_TEXT, help="Decimal mark, if it is not found."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", rich_help_panel=_TEXT, help="Encoding, if it is not UTF-8."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT", rich_help_panel=_TEXT, help="What stands for a missing value, such as '?'."
+    ),
+]
+# Every command that reads tables with labels.
+DataFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA", help="CSV, TSV or Parquet: one file, one per site, or a folder."
+    ),
+]
+Label = Annotated[str, typer.Option(metavar="COLUMN", help="Column to predict.")]
+SourceDomain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column that names each row's site; else its file's name does."
+    ),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Columns whose numbers are codes: a,b,c."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMNS", help="Columns to leave out: a,b,c or 'x_*'."),
+]
+Task = Annotated[
+    Literal["auto", "regression", "classification"],
+    typer.Option(metavar="TASK", help="auto, regression or classification."),
+]
+# Every command that reads new tables for a model.
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column that names each row's site. Without it all rows are one."
+    ),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that `dapdag fit` wrote.")]
+NewFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="NEW", help="New rows: CSV, TSV or Parquet; one file, one per site, or a folder."
+    ),
+]
+OptionalNewFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="NEW", help="Tables of new sites.", show_default=False),
+]
+
+
+def reading(
+    separator: str | None, decimal: str | None, encoding: str | None, missing: list[str] | None
+) -> Reading:
+    from dapdag.io import Reading
+
+    return Reading(separator, decimal, encoding, tuple(missing or ()))
+
+
+def load_model(path: Path) -> Any:
+    """A fitted estimator from its file; a table in its place is told apart."""
+    from dapdag.io.reading import TABLE_SUFFIXES
+
+    if path.suffix.lower() in TABLE_SUFFIXES and path.is_file():
+        from dapdag.io._sniff import kind_of
+
+        if kind_of(path) != "model":
+            raise ValueError(
+                f"{path} is a table, and the model comes first: a file that `dapdag fit` wrote"
+            )
+    from dapdag import load
+
+    return load(path)
 
 
 def make_folder(folder: Path) -> None:
@@ -34,7 +127,12 @@ def silently(step: str) -> None:
     """The `tell` of a quiet command."""
 
 
-def say(text: str) -> None:
+def say(text: str, kind: str = "") -> None:
+    """One line on standard error; `kind` is the word before it, in colour on a terminal."""
+    colour = {"error": typer.colors.RED, "warning": typer.colors.YELLOW}.get(kind)
+    if kind:
+        word = f"{kind}:" if os.environ.get("NO_COLOR") else typer.style(f"{kind}:", fg=colour)
+        text = f"{word} {text}"
     typer.echo(text, err=True)
 
 
@@ -47,5 +145,14 @@ def reason(error: ValueError | OSError) -> str:
     return " ".join(text.split())
 
 
-def show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
-    say(f"warning: {' '.join(str(message).split())}")
+class Warner:
+    """Shows every warning in one line, and once."""
+
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
+
+    def __call__(self, message: Warning | str, *where: Any, **more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in self._shown:
+            self._shown.add(text)
+            say(text, "warning")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from ._shared import JSON, QUIET, make_folder, print_json, silently, tell
+from ._shared import Json, Quiet, make_folder, print_json, silently, tell
 
 # The first seed whose new site has an E beyond 1, yet inside the span of the other sites: a shift
 # that matters and can be learned. It was chosen by the true E alone, before any training.
@@ -14,17 +14,30 @@ DEMO_SEED = 30
 
 
 def demo(
-    output: Path = typer.Option("demo-output", "--output", "-o", help="Folder for the files."),
-    seed: int = typer.Option(DEMO_SEED, help="Seed of the simulated sites and of the training."),
+    output: Path = typer.Option(
+        "demo-output", "--output", "-o", metavar="FOLDER", help="Folder for the files."
+    ),
+    seed: int = typer.Option(
+        DEMO_SEED, metavar="N", help="Seed of the simulated sites and of the training."
+    ),
     classification: bool = typer.Option(
         False, "--classification", help="Predict a class instead of a number."
     ),
-    rows: int = typer.Option(500, help="Rows of each site."),
-    epochs: int = typer.Option(150, help="Longest training."),
-    quiet: bool = QUIET,
-    as_json: bool = JSON,
+    rows: int = typer.Option(500, metavar="N", help="Rows of each site."),
+    epochs: int = typer.Option(150, metavar="N", help="Longest training."),
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
-    """Train on nine simulated sites, predict a tenth, compare, and draw why."""
+    """Train on nine simulated sites, predict a tenth, and compare.
+
+    Nine sites with labels, a tenth without; everything is known, so that the predictions, the
+    environments and the graph can be compared with the truth, in tables and pictures.
+
+    \b
+    Examples:
+      dapdag demo
+      dapdag demo --classification -o pictures
+    """
     make_folder(output)
     silent = quiet or as_json
     # Importing JAX and scikit-learn takes seconds in which the user should know what goes on.

@@ -1,0 +1,208 @@
+"""`dapdag fit`: from tables to a model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._shared import (
+    Categorical,
+    DataFiles,
+    Decimal,
+    Drop,
+    Encoding,
+    Json,
+    Label,
+    Missing,
+    Quiet,
+    Separator,
+    SourceDomain,
+    Task,
+    print_json,
+    reading,
+    silently,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from dapdag.io import Study
+
+
+def fit(
+    data: DataFiles,
+    label: Label,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="File to write.")],
+    domain: SourceDomain = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SITE", help="Site to be predicted: its labels are not used."),
+    ] = None,
+    unlabelled: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Rows of the site to be predicted, in their own file."),
+    ] = None,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    task: Task = "auto",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter, such as max_epochs=300."),
+    ] = None,
+    assess: Annotated[
+        bool,
+        typer.Option("--assess", help="Also predict each site from the others, for the report."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what was read, and stop.")
+    ] = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Learn a model from labelled tables of several sites.
+
+    Every column but the label and the site is learned from. Missing cells are empty.
+
+    \b
+    Examples:
+      dapdag fit heart.csv --label died --domain hospital -o heart.dapdag
+      dapdag fit studies/ --label died --drop 'id,visit_*' -o heart.dapdag
+      dapdag fit heart.csv --label died --domain hospital --target leeds \\
+        --categorical cp,thal --set max_epochs=300 -o heart.dapdag
+    """
+    silent = quiet or as_json
+    say_step = silently if silent else tell
+    from dapdag.io import prepare_study, read_tables
+
+    _check_output(output, [*data, *(unlabelled or ())])
+    if target and unlabelled:
+        raise ValueError("give --target or --unlabelled, not both")
+    how = reading(separator, decimal, encoding, missing)
+    text = [domain] if domain else []
+    study = prepare_study(
+        read_tables(data, how, text=text),
+        label=label,
+        domain=domain,
+        targets=target or (),
+        unlabelled=read_tables(unlabelled, how, text=text) if unlabelled else None,
+        categorical=categorical or (),
+        drop=drop or (),
+        task=task,
+    )
+    if not silent:
+        from ._study import show_study
+
+        show_study(study, [str(path) for path in data])
+    if dry_run:
+        if as_json:
+            print_json(_schema(study))
+        return
+    say_step("Loading JAX")
+    model = _estimator(study, settings or [], verbose=0 if silent else 1)
+    say_step(f"Training on {len(study.sources)} sites")
+    started = time.perf_counter()
+    _train(model, study)
+    seconds = time.perf_counter() - started
+    if assess:
+        say_step("Predicting each site from the others")
+        model.assessment_ = _assessment(model, study, silent)
+    model.save(output)
+    if as_json:
+        print_json({**_schema(study), **_training(model, seconds), "model": str(output)})
+    elif not quiet:
+        _show_training(model, seconds, output)
+
+
+def _check_output(output: Path, inputs: list[Path]) -> None:
+    """Find out before the work that the model has a place, and one where no table is lost."""
+    from dapdag.io import check_output
+    from dapdag.io.reading import TABLE_SUFFIXES
+
+    check_output(output, ())
+    if output.suffix.lower() in TABLE_SUFFIXES or output.resolve() in [p.resolve() for p in inputs]:
+        raise ValueError(f"-o {output}: the model is no table, name it for example model.dapdag")
+
+
+def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
+    from dapdag import DAPDAGClassifier, DAPDAGRegressor
+
+    from ._settings import parse_settings
+
+    chosen: type = DAPDAGRegressor if study.task == "regression" else DAPDAGClassifier
+    return chosen(**parse_settings(settings, chosen), verbose=verbose)
+
+
+def _train(model: Any, study: Study) -> None:
+    """Fit, and let Ctrl-C end the command and not only the training."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="training was interrupted")
+        model.fit(study.X, study.y, sample_domain=study.sample_domain)
+    if model._fit_.interrupted:
+        raise KeyboardInterrupt
+    model.set_params(verbose=0)
+
+
+def _assessment(model: Any, study: Study, silent: bool) -> Any:
+    from sklearn.base import clone
+
+    from dapdag.evaluate import leave_one_domain_out
+
+    found = leave_one_domain_out(
+        {"dapdag": clone(model).set_params(verbose=0)}, study.labelled(), progress=not silent
+    )
+    return found.scores
+
+
+def _schema(study: Study) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from dapdag.io.schema import describe_columns, describe_sites
+
+    return {
+        "task": study.task,
+        "label": str(study.y.name),
+        "rows": len(study.X),
+        "columns": [asdict(column) for column in describe_columns(study)],
+        "sites": [asdict(site) for site in describe_sites(study)],
+    }
+
+
+def _training(model: Any, seconds: float) -> dict[str, Any]:
+    loss = float(model.history_["validation"].min())
+    return {
+        "epochs": int(model.n_epochs_),
+        "seconds": round(seconds, 2),
+        "validation_loss": loss if loss == loss else None,
+        "edges": model.graph_.number_of_edges(),
+        "parents_of_label": _parents(model),
+    }
+
+
+def _parents(model: Any) -> list[str]:
+    label = model._fit_.model.table.label.name
+    return [str(name) for name in model.graph_.predecessors(label)]
+
+
+def _show_training(model: Any, seconds: float, output: Path) -> None:
+    from ._show import print_lines
+
+    found = _training(model, seconds)
+    loss, label = found["validation_loss"], model._fit_.model.table.label.name
+    parents = ", ".join(found["parents_of_label"][:8]) or "none"
+    print_lines(
+        f"Trained {found['epochs']} epochs in {seconds:.0f} s"
+        + ("" if loss is None else f", validation loss {loss:.4g}.".replace("-", "−")),
+        f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
+        "",
+        f"Wrote {output}. Next:",
+        f"  dapdag predict {output} NEW.csv",
+        f"  dapdag report {output} -o report.html",
+    )
