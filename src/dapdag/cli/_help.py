@@ -32,11 +32,12 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def _arguments(self, ctx: Any) -> list[tuple[Any, str]]:
-        return [
-            (param, f"{param.metavar}..." if param.nargs != 1 else str(param.metavar))
-            for param in self.get_params(ctx)
-            if _is_argument(param)
-        ]
+        found = []
+        for param in self.get_params(ctx):
+            if _is_argument(param):
+                name = param.metavar or str(param.name).upper()
+                found.append((param, f"{name}..." if param.nargs != 1 else name))
+        return found
 
 
 class Commands(TyperGroup):

@@ -15,7 +15,8 @@ from dapdag.io._words import counted, listed
 from dapdag.io.reading import Rows
 
 # The graph has a filter for every pair of columns: time and memory grow with their square.
-MAX_COLUMNS = 500
+MAX_COLUMNS = 1000
+MANY_LEVELS = 30
 # A column of text in which at least this share of the cells are numbers was meant to be numbers.
 MOSTLY = 0.5
 FEWEST_IDS = 10
@@ -49,6 +50,7 @@ def clean_features(
         For dates, for text in a column of numbers, and for more columns than can be learned from.
     """
     frame = rows.frame
+    _refuse_too_many(rows, len(names))
     free = [name for name in names if name not in categorical]
     _refuse_dates(rows, free)
     for name in free:
@@ -62,8 +64,8 @@ def clean_features(
     )
     if X.shape[1] == 0:
         raise ValueError(f"{rows.name} has no column to learn from beside the label and the site")
-    _refuse_too_many(rows, X)
-    _tell_row_numbers(X)
+    numbering = _tell_row_numbers(X)
+    _tell_many_texts(X.drop(columns=numbering))
     return X
 
 
@@ -158,31 +160,27 @@ def _remedy(value: str, otherwise: str | None) -> str:
     return f"{remedy}, or {otherwise} if the numbers are codes" if otherwise else remedy
 
 
-def _refuse_too_many(rows: Rows, X: pd.DataFrame) -> None:
-    levels = {
-        str(name): len(column.cat.categories)
-        for name, column in X.items()
-        if isinstance(column.dtype, pd.CategoricalDtype)
-    }
-    total = X.shape[1] + sum(max(n - 1, 0) for n in levels.values() if n > 2)
-    if total <= MAX_COLUMNS:
-        return
-    widest = max(levels, key=lambda name: levels[name], default="")
-    limit = f"dapdag learns a graph over all columns and takes at most {MAX_COLUMNS}"
-    if levels and levels[widest] > MAX_COLUMNS // 4:
+def _refuse_too_many(rows: Rows, n: int) -> None:
+    if n > MAX_COLUMNS:
         raise ValueError(
-            f"{rows.name}: column {widest!r} has {levels[widest]:,} different texts, each of which "
-            f"is a column to the model; {limit}: leave it out with --drop {widest}, or group its "
-            "values"
+            f"{rows.name}: {counted(n, 'column')} to learn from, and dapdag learns a graph over at "
+            f"most {MAX_COLUMNS:,}: leave out what is not needed with --drop (it takes wildcards, "
+            "such as --drop 'gene_*'), or summarise columns first, for example by principal "
+            "components"
         )
-    raise ValueError(
-        f"{rows.name}: {counted(total, 'column')} to learn from; {limit}: leave out what is not "
-        "needed with --drop (it takes wildcards, such as --drop 'gene_*'), or summarise columns "
-        "first, for example by principal components"
-    )
 
 
-def _tell_row_numbers(X: pd.DataFrame) -> None:
+def _tell_many_texts(X: pd.DataFrame) -> None:
+    for name, column in X.items():
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.nunique() > MANY_LEVELS:
+            warnings.warn(
+                f"column {str(name)!r} has {column.nunique():,} different texts, of which only the "
+                f"most frequent are learned from: group them, or leave it out with --drop {name}",
+                stacklevel=4,
+            )
+
+
+def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
     found = [str(name) for name, column in X.items() if _numbers_rows(str(name), column)]
     if found:
         what = "different in every row" if len(found) == 1 else "each different in every row"
@@ -191,6 +189,7 @@ def _tell_row_numbers(X: pd.DataFrame) -> None:
             f"an identifier: leave out what is one with --drop {','.join(found)}",
             stacklevel=4,
         )
+    return found
 
 
 def _numbers_rows(name: str, column: pd.Series) -> bool:

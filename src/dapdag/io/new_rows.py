@@ -115,7 +115,8 @@ def match_model(
 
 
 def _is_text(variable: Variable) -> bool:
-    return isinstance(variable, Discrete) and any(isinstance(v, str) for v in variable.levels)
+    """Whether its levels are texts; the last one may stand for rare levels of any type."""
+    return isinstance(variable, Discrete) and isinstance(variable.levels[0], str)
 
 
 def _column(rows: Rows, variable: Variable) -> pd.Series:
