@@ -11,7 +11,19 @@ from typing import NoReturn
 
 import typer
 
-from . import demo, doctor, environments, evaluate, fit, graph, impute, inspect, predict, report
+from . import (
+    demo,
+    doctor,
+    environments,
+    evaluate,
+    fit,
+    graph,
+    impute,
+    inspect,
+    predict,
+    report,
+    reproduce,
+)
 from ._help import Command, Commands
 from ._shared import INTERRUPTED, WRONG_INPUT, Warner, reason, say
 
@@ -86,5 +98,6 @@ for panel, command in (
     ("Look into a model", report.report),
     ("Try and check", demo.demo),
     ("Try and check", doctor.doctor),
+    ("Try and check", reproduce.reproduce),
 ):
     app.command(cls=Command, rich_help_panel=panel)(command)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._shared import make_folder, say
+from ._shared import Quiet, make_folder, say
 
 if TYPE_CHECKING:
     from dapdag.experiments.runner import Result
@@ -42,9 +41,12 @@ def reproduce(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the runs that are there.")] = False,
     show_list: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the results only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Run the paper's experiments; a run that was stopped goes on where it was."""
+    """Run the experiments of the paper.
+
+    A run that was stopped goes on where it was.
+    """
     from dapdag.experiments import CATALOGUE
 
     if show_list:
@@ -111,6 +113,3 @@ def _show(result: Result, name: str, quiet: bool) -> int:
     if not quiet:
         say(f"{name}: {result.n_computed} runs computed; files in {result.folder}")
     return sum(len(failure.runs) for failure in result.failures)
-
-
-__all__: Sequence[str] = ["reproduce"]

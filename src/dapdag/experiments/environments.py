@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..plotting._style import BLUE, INK, VERMILLION
+from ..plotting._style import BLUE, VERMILLION
 from . import methods
 from .cases import Case, first_sources, fit_all
 from .comparison import simulated
@@ -117,27 +117,23 @@ def figure(rows: pd.DataFrame, parameters: EnvironmentParameters) -> Figure:
             linestyle="--",
             label=f"learned ({methods.title(first)})",
         )
-        tidy(ax, f"M = {m} sources", "pair of domains (15 at random)", "|difference of E|")
-        agreement = rows[
-            (rows["metric"] == "correlation")
-            & (rows["n_sources"] == m)
-            & (rows["method"] == first)
-            & (rows["seed"] == rows["seed"].min())
-        ]["value"].iloc[0]
-        ax.text(
-            0.03,
-            0.97,
-            f"r = {agreement:.2f}",
-            transform=ax.transAxes,
-            va="top",
-            color=INK,
-            fontsize="small",
+        tidy(
+            ax,
+            f"M = {m} sources, r = {_agreement(rows, first, m):.2f}",
+            f"pair of domains ({len(part)} at random)",
+            "|difference of E|",
         )
     last = axes[0, -1]
     means_over(last, rows, "correlation", "n_sources")
     tidy(last, "All seeds", "number of sources M", "correlation with the truth")
     shared_legend(picture, axes)
     return picture
+
+
+def _agreement(rows: pd.DataFrame, method: str, n_sources: int) -> float:
+    """Correlation over all pairs of the first seed."""
+    part = rows[(rows["seed"] == rows["seed"].min()) & (rows["n_sources"] == n_sources)]
+    return float(per_seed(part, "correlation", method).iloc[0])
 
 
 def statements(rows: pd.DataFrame, parameters: EnvironmentParameters) -> list[Statement]:
