@@ -388,6 +388,15 @@ def test_interrupted_training_leaves_no_model(
     assert done == (130, "", "interrupted\n") and not output.exists()
 
 
+def test_model_without_a_graph_is_refused(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("dapdag.load", lambda path: SimpleNamespace())
+    assert_one_line(dapdag("graph", numbers.model), "neither environments nor a graph")
+
+
 def test_process_ends_with_code_and_one_line(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,b,a\n1,2,3\n")

@@ -275,6 +275,28 @@ def test_void_column_is_left_out() -> None:
         assert "empty" not in prepared(table(empty=np.nan)).X
 
 
+@pytest.mark.parametrize(
+    "label, leak",
+    [
+        ([0, 1] * (N // 2), ["a", "b"] * (N // 2)),
+        ([0, 1, 1, 0] * (N // 4), [0, 2, 3, 0] * (N // 4)),
+        ([k * k * 0.5 for k in range(N)], [10 - 3 * k * k for k in range(N)]),
+    ],
+)
+def test_column_that_gives_the_label_away_is_warned_of(label: list[Any], leak: list[Any]) -> None:
+    with pytest.warns(UserWarning, match="label 'died' follows from 'leak'.*--drop leak"):
+        assert "leak" in prepared(table(died=label, leak=leak)).X
+
+
+def test_good_predictor_is_no_leak() -> None:
+    label = [0, 1] * (N // 2)
+    prepared(
+        table(died=label, good=[*label[:-1], 0], fine=[v + k / N for k, v in enumerate(label)])
+    )
+    numbers = [k * k * 0.5 for k in range(N)]
+    prepared(table(died=numbers, good=[v + 20 * (k % 3) for k, v in enumerate(numbers)]))
+
+
 def test_site_with_one_row_is_warned_of() -> None:
     frame = with_cell("site", 0, "york")
     with pytest.warns(UserWarning, match=r"1 site with one row only \('york'\)"):

@@ -104,7 +104,13 @@ def load_model(path: Path) -> Any:
             )
     from dapdag import load
 
-    return load(path)
+    model = load(path)
+    if not hasattr(model, "graph_"):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which has neither environments nor a graph: "
+            "load it in Python"
+        )
+    return model
 
 
 def make_folder(folder: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ._show import number, percent, print_lines, print_table
 
 if TYPE_CHECKING:
@@ -49,11 +51,9 @@ def show_study(study: Study, files: Sequence[str]) -> None:
     )
     codes = likely_codes(study.X)
     if codes:
-        print_lines(
-            f"Taken for quantities: {', '.join(codes)}. If their numbers are codes, add "
-            f"--categorical {','.join(codes)}",
-            "",
-        )
+        # On a line of its own, however long, so that it can be copied.
+        typer.echo("Whole numbers of few values were taken for quantities. For codes, add")
+        typer.echo(f"  --categorical {','.join(codes)}\n")
 
 
 def _task(study: Study) -> str:

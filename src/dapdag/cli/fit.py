@@ -201,8 +201,7 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"
         + ("" if loss is None else f", validation loss {loss:.4g}.".replace("-", "−")),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
-        "",
-        f"Wrote {output}. Next:",
-        f"  dapdag predict {output} NEW.csv",
-        f"  dapdag report {output} -o report.html",
     )
+    typer.echo(f"\nWrote {output}. Next:")
+    typer.echo(f"  dapdag predict {output} NEW.csv")
+    typer.echo(f"  dapdag report {output} -o report.html")

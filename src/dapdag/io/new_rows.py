@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,11 @@ def read_new_rows(
     rows = read_tables(
         files, reading, columns=wanted, text=[name for name in head if name not in numeric]
     )
-    return match_model(model, rows, domain=domain, head=head)
+    new = match_model(model, rows, domain=domain, head=head)
+    if keep is None:
+        return new
+    # Large tables: what the model needs is in X, and need not be in memory twice.
+    return replace(new, rows=replace(rows, frame=rows.frame[beside]))
 
 
 def match_model(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dapdag.io._words import counted, expand, listed, suggestion
 from dapdag.io.columns import clean_features, clean_numbers, is_text, whole_numbers
+from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def prepare_study(
     X = clean_features(rows, features, codes)
     y, found = _label(rows, label, is_target, task)
     _check_sites(site, is_target, y)
+    tell_leaks(X[~is_target], y[~is_target], found == "classification")
     return Study(X, y, site, is_target, found)
 
 
