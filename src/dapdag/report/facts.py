@@ -1,0 +1,198 @@
+"""All that a report tells, gathered before a word of it is written."""
+
+import os
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
+
+from ..effects import EnvironmentEffects, column_variables, environment_effects
+from ..record import Column, Record, describe_column
+from ..recording import cell_faults
+from ..validation import as_frame, new_domains
+from .markup import level
+from .scores import NewScores, score_new
+
+COVERAGE = 0.9
+Z = float(norm.ppf((1 + COVERAGE) / 2))
+# Beyond this many columns, what E does to each is not followed.
+MAX_EFFECTS = 400
+UNNAMED = "The new site"
+ASSESSED = ("target", "method", "metric", "value")
+
+
+@dataclass(frozen=True, eq=False)
+class New:
+    """The new table: its domains, its predictions, and what was wrong with its cells."""
+
+    domains: list[Hashable]
+    codes: NDArray[np.intp]  # each row's domain
+    environments: pd.DataFrame
+    mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
+    std: NDArray[np.float64] | None
+    probability: NDArray[np.float64] | None  # [rows, classes]
+    missing: pd.DataFrame  # share of cells, columns in rows and domains in columns
+    strange: pd.DataFrame  # cells that hold what no source has
+    warnings: tuple[str, ...]
+    truth: NDArray | None  # labels, where known
+    scores: NewScores | None
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes)
+
+    def sizes(self) -> NDArray[np.int_]:
+        return np.bincount(self.codes, minlength=len(self.domains))
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted model seen from outside, and perhaps a new table."""
+
+    title: str
+    classes: list[Any] | None  # None for numbers
+    label: Column
+    columns: tuple[Column, ...]
+    record: Record | None
+    sources: pd.DataFrame  # environments
+    uses_environment: bool
+    graph: nx.DiGraph
+    effects: EnvironmentEffects | None
+    effect_owner: dict[Hashable, Hashable]  # column of `effects` -> variable
+    history: pd.DataFrame
+    interrupted: bool
+    assessment: pd.DataFrame | None
+    new: New | None
+
+    def __post_init__(self) -> None:
+        absent = [] if self.assessment is None else set(ASSESSED) - set(self.assessment)
+        if absent:
+            raise ValueError(
+                f"assessment_ lacks the column(s) {sorted(absent)}: it is to be the scores of "
+                "dapdag.evaluate.leave_one_domain_out"
+            )
+
+    @property
+    def event(self) -> str:
+        """What is predicted, in words."""
+        if self.classes is None:
+            return str(self.label.name)
+        if len(self.classes) == 2:
+            return f"{self.label.name} = {level(self.classes[1])}"
+        return f"the class of {self.label.name}"
+
+    @property
+    def is_binary(self) -> bool:
+        return self.classes is not None and len(self.classes) == 2
+
+
+def gather(
+    model: Any, X: Any = None, sample_domain: Any = None, y: Any = None, title: str | None = None
+) -> Facts:
+    """Ask the model for everything; what is wrong with `X` or `y` is said here."""
+    if isinstance(model, str | os.PathLike):
+        from ..persistence import load
+
+        model = load(model)
+    check_is_fitted(model)
+    if not hasattr(model, "environment") or not hasattr(model, "graph_"):
+        raise ValueError(
+            f"a report needs a DAPDAGRegressor or DAPDAGClassifier, not a {type(model).__name__}: "
+            "it has no environments or no graph to tell of"
+        )
+    if X is None and (y is not None or sample_domain is not None):
+        raise ValueError("y and sample_domain belong to rows: give X as well")
+    table = model._fit_.model.table
+    uses = bool(model._fit_.model.formulation.uses_environment)
+    followed = uses and len(table.names) <= MAX_EFFECTS and len(model.source_environments_) > 1
+    return Facts(
+        title=title or f"Predicting {table.label.name} at a new site",
+        classes=None if model._regression else list(model.classes_),
+        label=describe_column(table.label),
+        columns=tuple(map(describe_column, table.features)),
+        record=model.record_,
+        sources=model.source_environments_,
+        uses_environment=uses,
+        graph=model.graph_,
+        effects=environment_effects(model) if followed else None,
+        effect_owner=column_variables(table),
+        history=model.history_,
+        interrupted=bool(model._fit_.interrupted),
+        assessment=model.assessment_,
+        new=None if X is None else _new(model, X, sample_domain, y),
+    )
+
+
+def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
+    frame = as_frame(model, X, reset=False)
+    domains, codes = new_domains(sample_domain, len(frame))
+    domains = [UNNAMED] if sample_domain is None else domains
+    truth = _truth(y, len(frame), model._regression)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        environments = model.environment(X, sample_domain).set_axis(domains)
+        probability, std = None, None
+        if model._regression:
+            mean, std = model.predict(X, sample_domain, return_std=True)
+        else:
+            probability = model.predict_proba(X, sample_domain)
+            mean = probability[:, 1] if probability.shape[1] == 2 else probability.max(1)
+    said = {str(w.message): w for w in caught}
+    for once in said.values():
+        warnings.warn_explicit(once.message, once.category, once.filename, once.lineno)
+    missing, strange = _faults(model._fit_.model.table, frame, domains, codes)
+    return New(
+        domains=domains,
+        codes=codes,
+        environments=environments,
+        mean=mean,
+        std=std,
+        probability=probability,
+        missing=missing,
+        strange=strange,
+        warnings=tuple(said),
+        truth=truth,
+        scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
+    )
+
+
+def _truth(y: Any, n_rows: int, regression: bool) -> NDArray | None:
+    if y is None:
+        return None
+    values = np.asarray(y)
+    if values.shape != (n_rows,):
+        raise ValueError(f"y must hold one label per row: X has {n_rows} rows, y {values.shape}")
+    if pd.isna(values).all():
+        return None
+    if regression:
+        try:
+            return values.astype(float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y of a regression must be numbers ({error})") from error
+    return values
+
+
+def _faults(
+    table: Any, frame: pd.DataFrame, domains: list[Hashable], codes: NDArray[np.intp]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Missing share and number of strange cells, per column and domain."""
+    size = np.bincount(codes, minlength=len(domains))
+    missing, strange = [], []
+    for j, variable in enumerate(table.features):
+        absent, beyond = cell_faults(variable, frame.iloc[:, j])
+        missing.append(np.bincount(codes[absent], minlength=len(domains)) / size)
+        strange.append(np.bincount(codes[beyond], minlength=len(domains)))
+    names = [v.name for v in table.features]
+
+    def framed(cells: list) -> pd.DataFrame:
+        columns = pd.Index(domains, dtype=object)
+        return pd.DataFrame(np.array(cells), index=names, columns=columns)
+
+    return framed(missing), framed(strange)

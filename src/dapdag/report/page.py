@@ -1,0 +1,107 @@
+"""The sections put together as one page that needs nothing but itself."""
+
+import base64
+import hashlib
+import os
+from importlib.resources import files
+from typing import Any
+
+from .._files import atomic_write_text
+from .facts import Facts, gather
+from .markup import Markup, plural, tag
+from .sections import SECTIONS
+from .sections.short import in_short
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    sample_domain: Any = None,
+    y: Any = None,
+    title: str | None = None,
+) -> None:
+    """Write a report about a model, and what it says of a new table, as one HTML file.
+
+    The file is self-contained (it asks for nothing from the network), written as a whole or not at
+    all, and holds no row of the training data. Of the new table it holds the predictions of the
+    first rows.
+
+    Parameters
+    ----------
+    model : a fitted DAPDAGRegressor or DAPDAGClassifier, or the path of a saved one
+    path : where to write
+    X : the new table, optional
+    sample_domain : one label per row of `X`; None means that all rows are one site
+    y : outcomes of `X`, where they are known, to say how well they were predicted; optional
+    title : the report's heading, optional
+    """
+    atomic_write_text(path, report_html(model, X, sample_domain, y, title))
+
+
+def report_html(
+    model: Any,
+    X: Any = None,
+    sample_domain: Any = None,
+    y: Any = None,
+    title: str | None = None,
+) -> str:
+    """What `write_report` writes, as text."""
+    return render(gather(model, X, sample_domain, y, title))
+
+
+def render(facts: Facts) -> str:
+    """The page that tells these facts."""
+    style, script = (_resource(name) for name in ("style.css", "script.js"))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="dapdag"),
+        tag("title", facts.title),
+        tag("style", Markup(style)),
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", href="#content", class_="skip"),
+        tag("header", tag("h1", facts.title), tag("p", _subtitle(facts), class_="subtitle")),
+        tag(
+            "main",
+            in_short(facts),
+            _contents(),
+            [_section(facts, k) for k in range(len(SECTIONS))],
+            id="content",
+        ),
+        tag("script", Markup(script)),
+    )
+    return "<!DOCTYPE html>\n" + tag("html", head, body, lang="en") + "\n"
+
+
+def _resource(name: str) -> str:
+    return files("dapdag.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """The browser may run this script and no other, and load nothing."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+
+
+def _contents() -> Markup:
+    links = [tag("li", tag("a", s.title, href=f"#{s.anchor}")) for s in SECTIONS]
+    return tag("nav", tag("ol", links), aria_label="Contents")
+
+
+def _section(facts: Facts, k: int) -> Markup:
+    section = SECTIONS[k]
+    heading = tag("h2", f"{k + 1}\u2002{section.title}", id=section.anchor)
+    return tag("section", heading, section.write(facts), aria_labelledby=section.anchor)
+
+
+def _subtitle(facts: Facts) -> str:
+    sites = plural(len(facts.sources), "site")
+    learned = f"{plural(facts.record.rows, 'row')} of {sites}" if facts.record else sites
+    applied = f", applied to {plural(facts.new.rows, 'new row')}" if facts.new else ""
+    return f"A model of {facts.label.name}, learned from {learned}{applied}"

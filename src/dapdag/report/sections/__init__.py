@@ -1,0 +1,37 @@
+"""The report's sections, in the order in which they are read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..facts import Facts
+from ..markup import Markup
+from .calibration import calibration
+from .cells import cells
+from .closing import limits, making
+from .data import data
+from .environments import environments
+from .graph import graph
+from .left_out import left_out
+from .predictions import predictions
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, the name by which links find it, and what writes it."""
+
+    anchor: str
+    title: str
+    write: Callable[[Facts], Markup]
+
+
+SECTIONS = (
+    Section("data", "The question and the data", data),
+    Section("sites", "Where the sites lie", environments),
+    Section("predictions", "Predictions and how sure they are", predictions),
+    Section("graph-section", "The graph behind the prediction", graph),
+    Section("left-out", "How well a site is predicted that was left out", left_out),
+    Section("calibration", "Do the predictions mean what they say?", calibration),
+    Section("cells", "What was missing or out of range", cells),
+    Section("limits", "What this report cannot tell", limits),
+    Section("making", "How it was made", making),
+)

@@ -1,0 +1,84 @@
+"""Do the predictions mean what they say?"""
+
+from ...calibration import calibration_error
+from ..charts import predicted_against_observed, reliability
+from ..facts import Facts
+from ..markup import Markup, figure, markup, number, paragraph, percent, plural, table, tag
+
+FEW_ROWS = 50
+
+
+def calibration(facts: Facts) -> Markup:
+    return markup(
+        [
+            _lead(facts),
+            tag("div", [_heldout(facts), _new(facts)], class_="figures"),
+            _coverage(facts),
+        ]
+    )
+
+
+def _lead(facts: Facts) -> Markup:
+    if facts.classes is None:
+        text = (
+            "A model is calibrated when rows for which it predicts 10 have 10 on average, and when "
+            "its 90\u202f% intervals hold 90\u202f% of the outcomes."
+        )
+    else:
+        text = (
+            "A model is calibrated when, of the rows to which it gives 30\u202f%, 30\u202f% have "
+            "the event. Points above the diagonal: it happens more often than predicted; below: "
+            "less often."
+        )
+    return paragraph(text)
+
+
+def _heldout(facts: Facts) -> Markup | None:
+    found = None if facts.record is None else facts.record.heldout
+    if found is None:
+        return paragraph(
+            "There were too few rows to hold some out of training, or the model was saved by a "
+            "version that kept no record of them.",
+            class_="note",
+        )
+    caption = [
+        f"Known sites: {plural(found.rows, 'prediction')} of rows that were held out of training. ",
+        tag("strong", "A new site can be worse"),
+        ": its rows differ more from the training data than these.",
+    ]
+    bins = list(found.bins)
+    if facts.classes is None:
+        return figure(predicted_against_observed(bins, str(facts.label.name)), caption)
+    caption.append(f" Mean distance from the diagonal: {number(calibration_error(bins), 2)}.")
+    return figure(reliability(bins, *_axes(facts)), caption)
+
+
+def _new(facts: Facts) -> Markup | None:
+    if facts.new is None or facts.new.scores is None or not facts.new.scores.bins:
+        return None
+    scores = facts.new.scores
+    caption = [
+        f"The new table: {plural(scores.rows, 'row')} whose outcome is known. Mean distance from "
+        f"the diagonal: {number(calibration_error(scores.bins), 2)}.",
+        " With so few rows, chance moves the points far." if scores.rows < FEW_ROWS else None,
+    ]
+    return figure(reliability(scores.bins, *_axes(facts)), caption)
+
+
+def _axes(facts: Facts) -> tuple[str, str]:
+    if facts.is_binary:
+        return f"predicted probability of {facts.event}", "observed share"
+    return "probability of the likeliest class", "share that has it"
+
+
+def _coverage(facts: Facts) -> Markup | None:
+    found = None if facts.record is None else facts.record.heldout
+    if found is None or not found.coverage:
+        return None
+    return table(
+        ["Interval", "Outcomes inside"],
+        [[percent(c.level), percent(c.observed)] for c in found.coverage],
+        "Coverage of the intervals on rows of known sites that were held out",
+        numeric=[1],
+        class_="narrow",
+    )

@@ -1,0 +1,221 @@
+"""What the model says of the new table, and how sure it is."""
+
+import numpy as np
+import pandas as pd
+
+from ..charts import histogram, scatter
+from ..facts import COVERAGE, Facts, New, Z
+from ..markup import (
+    Markup,
+    details,
+    figure,
+    level,
+    markup,
+    number,
+    paragraph,
+    percent,
+    plural,
+    score,
+    table,
+    tag,
+)
+from ..scores import MEANING, title
+from ..strips import bar, interval
+from ..svg import padded
+
+FIRST_ROWS = 12
+MAX_SITES = 60
+
+
+def predictions(facts: Facts) -> Markup:
+    new = facts.new
+    if new is None:
+        return paragraph(
+            "No new table was given, so there is nothing to predict. ",
+            tag("code", "dapdag report MODEL NEW.csv -o report.html"),
+            " adds it.",
+            class_="note",
+        )
+    return markup(
+        [
+            _summary(facts, new),
+            _pictures(facts, new),
+            _by_site(facts, new),
+            _how_well(facts, new),
+            _first_rows(facts, new),
+        ]
+    )
+
+
+def _summary(facts: Facts, new: New) -> Markup:
+    sites = plural(len(new.domains), "site")
+    opening = f"{plural(new.rows, 'row')} of {sites}. "
+    if facts.classes is None:
+        assert new.std is not None
+        low, middle, high = np.quantile(new.mean, [0.05, 0.5, 0.95])
+        return paragraph(
+            opening,
+            tag("strong", f"The median prediction is {number(middle)}"),
+            f"; nine in ten lie between {number(low)} and {number(high)}. A single outcome is "
+            f"expected within ±{number(Z * float(np.median(new.std)))} of its prediction in "
+            f"{percent(COVERAGE)} of cases (median over rows).",
+        )
+    if facts.is_binary:
+        sure = float(np.mean((new.mean < 0.1) | (new.mean > 0.9)))
+        return paragraph(
+            opening,
+            tag("strong", f"On average {percent(float(new.mean.mean()))} for {facts.event}"),
+            f", that is about {round(float(new.mean.sum())):,} of {new.rows:,} rows. For "
+            f"{percent(sure)} of the rows the model is fairly sure (below 10\u202f% or above "
+            f"90\u202f%); {percent(float(np.mean(np.abs(new.mean - 0.5) < 0.2)))} lie in the "
+            "middle, between 30\u202f% and 70\u202f%.",
+        )
+    return paragraph(
+        opening,
+        tag("strong", f"The likeliest class has {percent(float(new.mean.mean()))} on average"),
+        f"; for {percent(float(np.mean(new.mean > 0.9)))} of the rows it has more than 90\u202f%.",
+    )
+
+
+def _pictures(facts: Facts, new: New) -> Markup:
+    if facts.classes is None:
+        assert new.std is not None
+        pictures = [
+            figure(
+                histogram(new.mean, f"predicted {facts.label.name}", False),
+                "Distribution of the predictions.",
+            ),
+            figure(
+                histogram(2 * Z * new.std, "width of the 90\u202f% interval", False),
+                "How sure the model is: the wider the interval of a row, the less it knows.",
+            ),
+        ]
+    else:
+        what = (
+            f"probability of {facts.event}"
+            if facts.is_binary
+            else "probability of the likeliest class"
+        )
+        caption = (
+            "Distribution of the predictions. Rows near 0 or 1 are those of which the model is "
+            "sure; a probability is itself the statement of uncertainty."
+        )
+        pictures = [figure(histogram(new.mean, what, True), caption)]
+    return tag("div", pictures, class_="figures")
+
+
+def _by_site(facts: Facts, new: New) -> Markup | None:
+    """One row per site, when there are several."""
+    if len(new.domains) < 2:
+        return None
+    sizes, rows = new.sizes(), []
+    for d, name in enumerate(new.domains[:MAX_SITES]):
+        inside = new.codes == d
+        cells: list = [name, f"{sizes[d]:,}".replace(",", "\u202f")]
+        if facts.classes is None:
+            assert new.std is not None
+            cells += [number(float(new.mean[inside].mean())), number(float(new.std[inside].mean()))]
+        else:
+            cells += [percent(float(new.mean[inside].mean()))]
+        cells.append("outside" if bool(new.environments["outside"].iloc[d]) else "within")
+        rows.append(cells)
+    about = (
+        ["Mean prediction", "Mean standard deviation"]
+        if facts.classes is None
+        else ["Mean probability"]
+    )
+    more = len(new.domains) - len(rows)
+    caption = "Predictions by site" + (f" (the first {len(rows)})" if more else "")
+    headings = ["New site", "Rows", *about, "Environment"]
+    return table(headings, rows, caption, numeric=range(1, 2 + len(about)))
+
+
+def _how_well(facts: Facts, new: New) -> Markup | None:
+    if new.scores is None:
+        return None
+    scores = new.scores
+    names = list(scores.overall)
+    rows: list[list] = [
+        ["All labelled rows", f"{scores.rows:,}", *(score(scores.overall[m]) for m in names)]
+    ]
+    if len(new.domains) > 1:
+        rows += [
+            [name, f"{count:,}", *(score(found[m]) if m in found else "–" for m in names)]
+            for name, found, count in zip(
+                new.domains[:MAX_SITES], scores.by_domain, scores.labelled, strict=False
+            )
+        ]
+    parts = [
+        tag("h3", "How well, now that the outcomes are known"),
+        table(
+            ["Site", "Rows", *(title(m) for m in names)],
+            rows,
+            "Predictions of the new table against its outcomes",
+            numeric=range(1, 2 + len(names)),
+        ),
+        glossary(names),
+    ]
+    if facts.classes is None:
+        known = ~np.isnan(new.truth)  # type: ignore[arg-type]
+        parts.append(
+            figure(
+                scatter(new.truth[known], new.mean[known], str(facts.label.name)),  # type: ignore[index]
+                "Each point is a row; on the diagonal the prediction is exact.",
+            )
+        )
+    return markup(parts)
+
+
+def glossary(metrics: list[str]) -> Markup | None:
+    """What the scores mean, in words."""
+    known = [m for m in metrics if m in MEANING]
+    if not known:
+        return None
+    terms = [[tag("dt", title(m)), tag("dd", MEANING[m])] for m in known]
+    return details("What these scores mean", tag("dl", terms))
+
+
+def _first_rows(facts: Facts, new: New) -> Markup:
+    n = min(FIRST_ROWS, new.rows)
+    several = len(new.domains) > 1
+    headings = ["Row", *(["Site"] if several else [])]
+    if facts.classes is None:
+        headings += ["Prediction", "90\u202f% interval", ""]
+    elif facts.is_binary:
+        headings += [f"Probability of {facts.event}"]
+    else:
+        headings += ["Likeliest class", "Its probability"]
+    if new.truth is not None:
+        headings.append("Outcome")
+    rows = [_one_row(facts, new, k, several) for k in range(n)]
+    numeric = [k for k, h in enumerate(headings) if h in ("Row", "Prediction")]
+    return details(
+        f"The first {plural(n, 'row')}",
+        table(headings, rows, f"Predictions of the first {plural(n, 'row')}", numeric=numeric),
+    )
+
+
+def _one_row(facts: Facts, new: New, k: int, several: bool) -> list:
+    cells: list = [k + 1, *([new.domains[new.codes[k]]] if several else [])]
+    if facts.classes is None:
+        assert new.std is not None
+        half = Z * new.std
+        limits = padded(float((new.mean - half).min()), float((new.mean + half).max()), 0.0)
+        ends = f"{number(new.mean[k] - half[k])} to {number(new.mean[k] + half[k])}"
+        strip = interval(float(new.mean[k]), float(half[k]), limits, None, "source")
+        cells += [number(float(new.mean[k])), ends, strip]
+    elif facts.is_binary:
+        cells += [_with_bar(float(new.mean[k]))]
+    else:
+        best = facts.classes[int(new.probability[k].argmax())]  # type: ignore[index]
+        cells += [level(best), _with_bar(float(new.mean[k]))]
+    if new.truth is not None:
+        truth = new.truth[k]
+        known = bool(pd.notna(truth))
+        said = number(truth) if facts.classes is None else level(truth)
+        cells.append(said if known else "–")
+    return cells
+
+
+def _with_bar(share: float) -> Markup:
+    return tag("span", percent(share), bar(share), class_="with-bar")

@@ -1,0 +1,270 @@
+"""The page that tells made-up facts: complete, well-formed, escaped and accessible."""
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from dapdag.report.graph_picture import MAX_NODES, drawn_part
+from dapdag.report.markup import Markup, listing, number, percent, plural, table, tag
+from dapdag.report.names import write_names
+from dapdag.report.page import render
+from tests.report_facts import HOSTILE, made_facts
+
+CASES = {
+    "two classes": {},
+    "three classes": {"classes": ("a", "<b>", "c")},
+    "numbers": {"classes": None},
+    "one site": {"n_sites": 1},
+    "no new table": {"new_sites": ()},
+    "outcomes unknown": {"with_truth": False},
+    "no record": {"with_record": False},
+    "neither record nor table": {"with_record": False, "new_sites": ()},
+    "not assessed": {"with_assessment": False},
+    "two dimensions": {"env_dim": 2},
+    "five dimensions": {"env_dim": 5, "classes": None},
+    "forty sites": {"n_sites": 40, "env_dim": 2},
+    "many sites": {"n_sites": 300},
+    "no arrows": {"density": 0.0},
+    "long names": {"names": [f"a_very_long_column_name_{k}_" * 4 for k in range(20)]},
+    "many columns": {"names": [f"c{k}" for k in range(150)], "density": 0.05},
+    "names are numbers": {"names": [1, 2.5, 3]},
+}
+
+
+class Reader(HTMLParser):
+    """Checks nesting and keeps elements, ids, links and text."""
+
+    VOID = ("meta", "br", "hr")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text: list[str] = []
+        self.page = page
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        if name not in self.VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open
+        assert self.open.pop() == name
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("script", "style"):
+            self.scripts.append(data)
+        else:
+            self.text.append(data)
+
+    def named(self, name):
+        return [attributes for element, attributes in self.elements if element == name]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def reader(request):
+    return Reader(render(made_facts(**CASES[request.param])))
+
+
+def test_elements_are_nested_and_ids_are_unique(reader):
+    ids = [a["id"] for _, a in reader.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    links = [a["href"] for a in reader.named("a")]
+    assert links
+    assert all(link.startswith("#") and link[1:] in ids for link in links)
+
+
+def test_nothing_comes_from_elsewhere(reader):
+    assert not {"img", "link", "iframe", "object", "embed"} & {name for name, _ in reader.elements}
+    assert not any("src" in attributes for _, attributes in reader.elements)
+    assert not re.search(r"https?:|url\(|@import", reader.page)
+    policy = reader.named("meta")[1]
+    assert policy["http-equiv"] == "Content-Security-Policy"
+    assert policy["content"].startswith("default-src 'none'")
+
+
+def test_names_of_the_data_are_text_and_nothing_else(reader):
+    assert len(reader.named("script")) == 2
+    assert not reader.named("i")
+    assert not reader.named("b")
+    assert not any(key.startswith("on") for _, attributes in reader.elements for key in attributes)
+
+
+def test_the_page_has_what_screen_readers_need(reader):
+    assert reader.named("html")[0]["lang"] == "en"
+    assert len(reader.named("h1")) == len(reader.named("main")) == 1
+    assert re.search("<title>[^<]+</title><style>", reader.page)
+    assert reader.named("a")[0]["class"] == "skip"
+    n_tables = len(reader.named("table"))
+    assert n_tables == len(reader.named("caption")) > 0
+    assert all(a.get("scope") in ("row", "col") for a in reader.named("th"))
+    pictures = reader.named("svg")
+    assert all(a.get("aria-label") or a.get("aria-hidden") for a in pictures)
+    levels = [int(name[1]) for name, _ in reader.elements if re.fullmatch("h[1-6]", name)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_no_number_leaks_as_nan_or_inf(reader):
+    words = " ".join(reader.text).split()
+    assert not {"nan", "inf", "NaN", "None", "nan%"} & set(words)
+    assert not re.search(r'="[^"]*\bnan\b', reader.page)
+
+
+def test_hostile_names_are_shown_as_they_are():
+    reader = Reader(render(made_facts()))
+    shown = " ".join(reader.text)
+    for name in HOSTILE:
+        assert name in shown
+    assert "site <0>" in shown
+    data = next(json.loads(s) for s in reader.scripts if s.lstrip().startswith("[{"))
+    assert [d["name"] for d in data] == [*HOSTILE, "<out>&come"]
+
+
+def test_the_script_is_the_one_that_the_policy_allows():
+    reader = Reader(render(made_facts()))
+    digest = base64.b64encode(hashlib.sha256(reader.scripts[-1].encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in reader.named("meta")[1]["content"]
+
+
+def text_of(**case):
+    return " ".join(" ".join(Reader(render(made_facts(**case))).text).split())
+
+
+def test_new_sites_outside_the_sources_are_called_so():
+    said = text_of(new_sites=("far", "near"))
+    assert "far lies outside the sites" in said
+    assert "near lies within the range" in said
+
+
+def test_a_single_source_is_called_a_limit():
+    said = text_of(n_sites=1)
+    assert "learned from a single site" in said
+    assert "lies within the range" not in said
+
+
+def test_without_assessment_the_reader_is_told_how_to_get_one():
+    assert "dapdag fit DATA --assess" in text_of(with_assessment=False)
+    said = text_of(n_sites=3)
+    assert "site <0> *" in said
+    assert "Compared with 1 other method" in said
+
+
+def test_assessments_are_means_over_replicates():
+    facts = made_facts(n_sites=2)
+    scores = facts.assessment
+    own = scores[(scores["method"] == "dapdag") & (scores["metric"] == "auc")]
+    expected = own.groupby("target")["value"].mean()
+    said = " ".join(Reader(render(facts)).text)
+    assert all(f"{value:.3f}" in said for value in expected)
+
+
+def test_an_assessment_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match="lacks the column.*metric"):
+        replace(made_facts(), assessment=pd.DataFrame({"target": ["a"]}))
+
+
+def test_warnings_while_predicting_are_told():
+    assert "column '<x>': 2 cell(s) hold a value that no source has" in text_of()
+
+
+def test_predictions_are_summed_up_as_they_are():
+    facts = made_facts()
+    said = " ".join(Reader(render(facts)).text)
+    assert f"On average {percent(float(facts.new.mean.mean()))}" in said
+    numbers = made_facts(classes=None)
+    said = " ".join(Reader(render(numbers)).text)
+    assert f"The median prediction is {number(float(np.median(numbers.new.mean)))}" in said
+
+
+def test_large_graphs_are_drawn_around_the_label():
+    facts = made_facts(names=[f"c{k}" for k in range(200)], density=0.03)
+    drawn = drawn_part(facts.graph, facts.label.name)
+    assert len(drawn.graph) <= MAX_NODES + 1
+    assert facts.label.name in drawn.graph
+    assert nx.is_weakly_connected(facts.graph.subgraph(drawn.graph))
+    assert drawn.nodes_left_out == len(facts.graph) - len(drawn.graph)
+    assert f"{drawn.nodes_left_out} variables farther from the label" in render(facts)
+
+
+def luminance(color):
+    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return np.dot(linear, [0.2126, 0.7152, 0.0722])
+
+
+def test_colours_have_the_contrast_of_wcag_aa_in_both_schemes():
+    style = files("dapdag.report").joinpath("style.css").read_text("utf-8")
+    blocks = re.findall(r":root \{(.*?)\n\s*\}", style, re.S)
+    schemes = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in blocks[:2]]
+    texts = ("ink", "muted", "accent", "green", "red")
+    grounds = ("bg", "soft", "good-bg", "bad-bg", "note-bg", "band")
+    pairs = [(t, g) for t in ("ink",) for g in grounds] + [
+        (t, g) for t in texts for g in ("bg", "soft")
+    ]
+    for colors in schemes:
+        for text, ground in [*pairs, ("on-green", "green")]:
+            high, low = sorted((luminance(colors[text]), luminance(colors[ground])), reverse=True)
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (text, ground)
+        for graphic in ("fill", "purple", "accent"):
+            pair = sorted((luminance(colors[graphic]), luminance(colors["bg"])), reverse=True)
+            assert (pair[0] + 0.05) / (pair[1] + 0.05) >= 3.0, graphic
+
+
+def test_markup_escapes_everything_but_markup():
+    assert tag("p", "<b>", Markup("<br>"), title='"') == '<p title="&quot;">&lt;b&gt;<br></p>'
+    assert tag("p", None, ["a", 1], hidden=True, id=None) == "<p hidden>a1</p>"
+    assert "&lt;x&gt;" in table(["<x>"], [["<x>"]], "<x>")
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (0.0, "0"),
+        (1234567.0, "1\u202f234\u202f567"),
+        (-0.5, "−0.5"),
+        (12.345, "12.3"),
+        (999.7, "1000"),
+        (0.00001234, "1.23e−05"),
+        (float("nan"), "–"),
+        (float("-inf"), "−∞"),
+    ],
+)
+def test_numbers_read_well(value, text):
+    assert number(value) == text
+
+
+def test_shares_never_read_as_none_or_all_unless_they_are():
+    shown = [percent(v) for v in (0.0, 0.001, 0.5, 0.999, 1.0)]
+    assert shown == ["0\u202f%", "<1\u202f%", "50\u202f%", ">99\u202f%", "100\u202f%"]
+
+
+def test_words_agree_with_their_number():
+    assert [plural(n, "site") for n in (0, 1, 2000)] == ["0 sites", "1 site", "2\u202f000 sites"]
+    assert listing(["a", "b", "c"]) == "a, b and c"
+    assert listing(range(9)) == "0, 1, 2, 3, 4, 5 and 3 more"
+
+
+def test_every_new_site_is_named_on_a_crowded_map():
+    points = [(100.0, 100.0)] * 6
+    names = [(f"site {k}", "new" if k > 3 else "source") for k in range(6)]
+    written = "".join(write_names(points, names, 300.0))
+    assert "site 4" in written
+    assert "site 5" in written
