@@ -202,7 +202,10 @@ def main():
     forget(arguments.out, arguments.again)
     evaluations = []
     for name in arguments.sets:
-        data = limited(LOADERS[name](), arguments.rows)
+        try:
+            data = limited(LOADERS[name](), arguments.rows)
+        except FileNotFoundError as error:
+            parser.exit(2, f"{error}\n")
         targets = None
         if arguments.targets:
             targets = [d for d in data.domains if str(d) in arguments.targets]

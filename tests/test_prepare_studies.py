@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 
+from dapdag.baselines.missforest import MissForestImputer
 from dapdag.datasets import DomainData, make_maggic_like, prepare_studies
 
 MEAN = SimpleImputer().set_output(transform="pandas")
@@ -151,3 +152,50 @@ class TestEdges:
         text = str(report)
         assert "2 of 3 studies selected, 7 rows; 1 rows without label dropped" in text
         assert "b: 4 rows, 12.5% of the cells imputed, 50.0% borrowed for z (not selected)" in text
+
+
+class TestMissForest:
+    """The imputer that is taken by default, with few trees."""
+
+    def test_studies_of_maggics_shape(self):
+        forest = MissForestImputer(n_estimators=5, max_iter=2)
+        raw = make_maggic_like(6, 60, gaps=0.15, random_state=3)
+        data, report = prepare_studies(raw, imputer=forest, n_studies=4)
+        assert data.X.notna().all(axis=None)
+        assert data.X.shape[1] == 12 and len(data.domains) == 4
+        assert report.studies["borrowed"].sum() > 0
+        lacked = report.studies["lacking"].map(len)
+        assert lacked[report.studies["selected"]].max() <= lacked[~report.studies["selected"]].min()
+        binary = report.features.index[report.features["kind"] == "binary"]
+        assert len(binary) == 9
+        assert data.X[binary].isin([0.0, 1.0]).all(axis=None)
+
+    def test_imputed_cells_are_nearer_than_the_mean(self):
+        complete = make_maggic_like(3, 150, missing=0, gaps=0, unlabelled=0, random_state=4)
+        # Two copies of a number, one with holes: a forest can tell the hole from the copy.
+        X = complete.X[["age", "systolic_bp"]].assign(copy=complete.X["age"] * 2 + 1)
+        holes = np.random.default_rng(0).random(len(X)) < 0.2
+        raw = DomainData(
+            X.assign(copy=X["copy"].mask(holes)),
+            complete.y,
+            complete.sample_domain,
+            "classification",
+            "copies",
+        )
+        options = {"standardise": False}
+        by_forest, _ = prepare_studies(raw, imputer=MissForestImputer(n_estimators=10), **options)
+        by_mean, _ = prepare_studies(raw, imputer=MEAN, **options)
+        error = [(d.X["copy"] - X["copy"])[holes].abs().mean() for d in (by_forest, by_mean)]
+        assert error[0] < 0.3 * error[1]
+
+    def test_categories_are_imputed_and_borrowed(self):
+        kind = pd.Categorical(["x", "y", "z", None] * 9)
+        X = pd.DataFrame({"z": np.tile([1.0, 2.0, 3.0, 1.0], 9), "kind": kind})
+        study = np.repeat(["a", "b", "c"], 12)
+        X.loc[study == "c", "kind"] = None
+        raw = DomainData(X, pd.Series([0, 1] * 18, name="y"), study, "classification", "kinds")
+        forest = MissForestImputer(n_estimators=10)
+        data, report = prepare_studies(raw, imputer=forest, min_observed=5)
+        assert data.X["kind"].tolist() == ["x", "y", "z", "x"] * 9
+        assert report.features.loc["kind", "kind"] == "category"
+        assert report.studies.loc["c", ["imputed", "borrowed"]].tolist() == [0, 12]

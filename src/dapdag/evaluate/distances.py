@@ -85,8 +85,8 @@ def _columns(X: pd.DataFrame) -> Array:
         ):
             parts.append(column.to_numpy(dtype=np.float64, na_value=np.nan)[:, None])
         else:
-            levels = pd.get_dummies(column.astype(object), dtype=np.float64)
-            parts.append(levels.mask(column.isna().to_numpy(), axis=0).to_numpy(dtype=np.float64))
+            levels = pd.get_dummies(column.astype(object), dtype=np.float64).to_numpy()
+            parts.append(np.where(column.isna().to_numpy()[:, None], np.nan, levels))
     return np.concatenate(parts, axis=1)
 
 

@@ -111,7 +111,9 @@ def number_scores(y: NDArray, predicted: NumberPrediction) -> dict[str, Score]:
         "coverage": undefined("the method gives no interval"),
         "width": undefined("the method gives no interval"),
     }
-    if predicted.std is not None:
+    if predicted.std is not None and predicted.std.min() <= 0:
+        scores["nll"] = undefined("a predicted standard deviation is 0")
+    elif predicted.std is not None:
         scores["nll"] = Score(float(-norm.logpdf(error, scale=predicted.std).mean()))
     if predicted.interval is not None:
         low, high = predicted.interval.T

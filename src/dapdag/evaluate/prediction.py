@@ -45,7 +45,7 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
     if getattr(estimator, "needs_target", False):
         codes, _ = pd.factorize(np.asarray(domain, dtype=object))
         X = pd.concat([X, split.X_target], ignore_index=True)
-        y = pd.Series([*y, *_masked(y, len(split.X_target), task)], name=y.name)
+        y = _with_unknown(y, len(split.X_target), task)
         domain = np.concatenate([codes, np.full(len(split.X_target), -1)])
     elif np.asarray(domain).dtype.kind in "if" and (np.asarray(domain) < 0).any():
         # Negative numbers would say that these rows are targets.
@@ -54,11 +54,13 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
     return estimator.fit(X, y, **given)
 
 
-def _masked(y: pd.Series, n: int, task: str) -> list[Any]:
-    """What stands for an unknown label, by the convention of scikit-adaptation."""
+def _with_unknown(y: pd.Series, n: int, task: str) -> pd.Series:
+    """The labels and n unknown ones after them, by the convention of scikit-adaptation."""
     if task == "regression":
-        return [np.nan] * n
-    return [-1 if pd.api.types.is_numeric_dtype(y) else None] * n
+        return pd.Series([*y, *[np.nan] * n], name=y.name, dtype=np.float64)
+    if pd.api.types.is_numeric_dtype(y):
+        return pd.Series([*y, *[-1] * n], name=y.name)
+    return pd.Series([*y, *[None] * n], name=y.name, dtype=object)
 
 
 def _takes(method: Callable[..., Any], name: str) -> bool:
