@@ -112,6 +112,35 @@ def test_model_knows_the_names_of_its_sources(classes: Classes) -> None:
     assert model.classes_.tolist() == ["alive", "died"] and model.verbose == 0
 
 
+def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the evaluation is asked; that it answers well is its own tests' concern."""
+    from types import SimpleNamespace
+
+    from dapdag import load
+
+    asked: dict[str, Any] = {}
+    scores = pd.DataFrame(
+        {"target": ["h0"], "method": ["dapdag"], "metric": ["r2"], "value": [0.5]}
+    )
+
+    def evaluation(estimators: dict[str, Any], data: Any, **more: Any) -> Any:
+        asked.update(estimators=estimators, data=data, **more)
+        return SimpleNamespace(scores=scores)
+
+    monkeypatch.setattr("dapdag.evaluate.leave_one_domain_out", evaluation)
+    output = numbers.folder / "assessed"
+    done = dapdag(
+        *("fit", numbers.data, "--label", "outcome", "--domain", "hospital", "-q"),
+        *("--drop", "patient", "-o", output, "--assess", *TINY),
+    )
+    assert done.code == 0, done.err
+    (estimator,) = asked["estimators"].values()
+    assert estimator.max_epochs == 5 and not hasattr(estimator, "graph_")
+    assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
+    pd.testing.assert_frame_equal(load(output).assessment_, scores)
+    assert json.loads(dapdag("inspect", output, "--json").out)["assessed"]
+
+
 def test_fit_stops_after_the_schema_when_asked_to(numbers: Numbers) -> None:
     output = numbers.folder / "never"
     done = dapdag(
