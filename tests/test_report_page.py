@@ -13,12 +13,12 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from report_facts import HOSTILE, made_facts
 
 from dapdag.report.graph_picture import MAX_NODES, drawn_part
 from dapdag.report.markup import Markup, listing, number, percent, plural, table, tag
 from dapdag.report.names import write_names
 from dapdag.report.page import render
-from tests.report_facts import HOSTILE, made_facts
 
 CASES = {
     "two classes": {},
