@@ -21,7 +21,7 @@ from sklearn.base import clone
 from dapdag.datasets.real import LOADERS
 from dapdag.evaluate import leave_one_domain_out
 
-METHODS = ("linear", "boosting", "mlp", "dapdag-b")
+METHODS = ("linear", "boosting", "mlp", "castle", "dapdag-b")
 OURS, POOLED = "dapdag-b", "mlp"
 
 
@@ -42,8 +42,7 @@ def _make(method, task):
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    from dapdag import DAPDAGClassifier, DAPDAGRegressor
-    from dapdag.baselines import MLPClassifier, MLPRegressor
+    from dapdag import DAPDAGClassifier, DAPDAGRegressor, baselines
 
     numeric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     columns = make_column_transformer(
@@ -54,13 +53,15 @@ def _make(method, task):
     linear = LogisticRegression(max_iter=2000) if classes else Ridge()
     trees = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
     ours = DAPDAGClassifier if classes else DAPDAGRegressor
-    return {
-        "linear": make_pipeline(columns, linear),
-        "boosting": trees(),
-        "mlp": (MLPClassifier if classes else MLPRegressor)(),
-        "dapdag": ours(bayesian=False),
-        "dapdag-b": ours(),
-    }[method]
+    made = {
+        "linear": lambda: make_pipeline(columns, linear),
+        "boosting": trees,
+        "mlp": lambda: getattr(baselines, f"MLP{'Classifier' if classes else 'Regressor'}")(),
+        "castle": lambda: getattr(baselines, f"CASTLE{'Classifier' if classes else 'Regressor'}")(),
+        "dapdag": lambda: ours(bayesian=False),
+        "dapdag-b": ours,
+    }
+    return made[method]()
 
 
 def limited(data, rows):
@@ -82,7 +83,11 @@ def estimators_for(task, arguments):
     """The methods asked for, ours with the settings of --set, and its variants."""
     found = {}
     for method in arguments.methods:
-        found[method] = make(method, task)
+        try:
+            found[method] = make(method, task)
+        except (AttributeError, ImportError, KeyError, ValueError) as error:
+            print(f"{method} is left out: {error}")
+            continue
         if method.startswith("dapdag"):
             found[method].set_params(**settings(arguments.set))
     for variant in arguments.variant:
