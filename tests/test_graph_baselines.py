@@ -90,6 +90,18 @@ def test_domain_test_of_classes() -> None:
     assert test(2, 3) < 1e-6 < 0.01 < test(1, 3)
 
 
+def test_constant_in_some_domains_is_no_relation() -> None:
+    """A class that some domains lack altogether says nothing there, and its share changes."""
+    rng = np.random.default_rng(4)
+    domain = np.repeat(np.arange(4), 200)
+    has = (rng.random(800) < np.array([0.0, 0.5, 1.0, 0.3])[domain]).astype(float)
+    x, z = 2 * has + rng.normal(size=800), rng.normal(size=800)
+    test = DomainTest([has[:, None], x[:, None], z[:, None]], [False, True, True], domain)
+    assert test(0, 1) < 1e-6 < 0.01 < test(0, 2)
+    assert test(0, 3) < 1e-6 < 0.01 < test(2, 3)
+    assert test(1, 3, [0]) > 0.01
+
+
 @pytest.mark.parametrize(
     "domain, message",
     [

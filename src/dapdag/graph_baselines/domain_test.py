@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,8 @@ from scipy.stats import chi2
 Array = NDArray[np.float64]
 # Keeps determinants defined when columns are linear combinations of others.
 _RIDGE = 1e-9
+# A variance, of columns that have variance 1 over all domains, that counts as none.
+_NOTHING = 1e-6
 
 
 class DomainTest:
@@ -77,12 +78,14 @@ class DomainTest:
         use = freedom > p + q
         if not use.any():
             return 1.0
-        residual = _residual_moments(self._moments[use], a + b, given)
-        log_lambda = (
-            _log_det(residual) - _log_det(residual[:, :p, :p]) - _log_det(residual[:, p:, p:])
+        correlation, varies = _correlations(
+            _residual_moments(self._moments[use], a + b, given), self._n[use]
         )
+        log_lambda = _log_det(correlation)
+        log_lambda -= _log_det(correlation[:, :p, :p]) + _log_det(correlation[:, p:, p:])
         statistic = float(-(freedom[use] * log_lambda).sum())
-        return float(chi2.sf(max(statistic, 0.0), p * q * int(use.sum())))
+        n_pairs = int((varies[:, :p].sum(1) * varies[:, p:].sum(1)).sum())
+        return float(chi2.sf(max(statistic, 0.0), n_pairs)) if n_pairs else 1.0
 
     def _changes(self, i: int, _: int, given: list[int]) -> float:
         """One regression for all domains against one for each."""
@@ -93,18 +96,18 @@ class DomainTest:
         if use.sum() < 2:
             return 1.0
         moments, n = self._moments[use], self._n[use]
+        floor = _NOTHING * np.eye(p)
         own = _residual_moments(moments, target, given)
-        common = _residual_moments(moments.sum(0, keepdims=True), target, given)
+        common = _residual_moments(moments.sum(0, keepdims=True), target, given) / n.sum() + floor
         free = (len(n) - 1) * k * p
         if is_number:
-            statistic = n.sum() * _log_det(common / n.sum())[0]
-            statistic -= (n * _log_det(own / n[:, None, None])).sum()
+            statistic = n.sum() * _log_det(common)[0]
+            statistic -= (n * _log_det(own / n[:, None, None] + floor)).sum()
             free += len(n) - 1
         else:
             freedom = n.sum() - len(n) * k - (p - free / p + 1) / 2
-            statistic = freedom * float(
-                _log_det(common)[0] - _log_det(own.sum(0, keepdims=True))[0]
-            )
+            within = own.sum(0, keepdims=True) / n.sum() + floor
+            statistic = freedom * (_log_det(common)[0] - _log_det(within)[0])
         return float(chi2.sf(max(float(statistic), 0.0), free))
 
 
@@ -123,7 +126,16 @@ def _residual_moments(moments: Array, of: list[int], given: list[int]) -> Array:
     return moments[:, of][:, :, of] - np.swapaxes(cross, 1, 2) @ np.linalg.solve(inner, cross)
 
 
-def _log_det(matrices: Array) -> Any:
-    size = matrices.shape[-1]
-    scale = np.trace(matrices, axis1=1, axis2=2)[:, None, None] / size
-    return np.linalg.slogdet(matrices + (_RIDGE * scale + 1e-300) * np.eye(size))[1]
+def _correlations(residual: Array, n: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Correlations of residuals; a column that is constant in a domain has none with others."""
+    variance = np.diagonal(residual, axis1=1, axis2=2) / n[:, None]
+    varies = variance > _NOTHING
+    scale = np.where(varies, np.sqrt(np.where(varies, variance * n[:, None], 1.0)), np.inf)
+    correlation = residual / scale[:, :, None] / scale[:, None, :]
+    diagonal = np.arange(residual.shape[1])
+    correlation[:, diagonal, diagonal] = 1.0 + _RIDGE
+    return correlation, varies
+
+
+def _log_det(matrices: Array) -> Array:
+    return np.linalg.slogdet(matrices)[1]
