@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from test_paper_statements import fitted, simulated
 
-from dapdag import fitting, inference
+from dapdag import assembly, inference
 from dapdag.domains import sizes_of
 from dapdag.environments import EnvironmentMap
 from dapdag.inference import (
@@ -66,6 +66,7 @@ def make_model(classes=False, **formulation):
         source_variance=np.full((MEMBERS, 4, DIM), 0.01),
         label_scale=np.array([0.3, 0.4]),
         normal=rng.normal(size=(8, DIM)),
+        lacking=np.full(len(table.features), float(isinstance(table.label, Discrete))),
     )
 
 
@@ -147,7 +148,7 @@ def test_without_environments_every_row_is_predicted_on_its_own():
 def test_the_environment_is_used_from_two_domains_on(domains, learned):
     data, _ = simulated()
     rows = data.sample_domain < domains
-    sample = fitting.Sample(
+    sample = assembly.Sample(
         X=data.X[rows],
         y=data.y[rows].to_numpy(),
         domain=data.sample_domain[rows],
@@ -156,8 +157,8 @@ def test_the_environment_is_used_from_two_domains_on(domains, learned):
         label_name="Y",
         classes=None,
     )
-    table = fitting.learn_table(sample)
-    _, config, _ = fitting._assemble([sample], [table], Settings(), [0])
+    table = assembly.learn_table(sample)
+    _, config, _ = assembly.assemble([sample], [table], Settings(), [0])
     assert config.formulation.uses_environment == learned
 
 

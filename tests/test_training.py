@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from dapdag import fitting
+from dapdag import assembly
 from dapdag._cache import compilation_cache
 from dapdag.datasets import make_regression_domains
 from dapdag.domains import Encoded, make_blocks
@@ -45,7 +45,7 @@ def kept_programs():
 @functools.cache
 def sample():
     data = make_regression_domains(n_domains=3, n_samples=(60, 40, 30), random_state=0)
-    return fitting.Sample(
+    return assembly.Sample(
         X=data.X[["X1", "X2", "X5"]],
         y=data.y.to_numpy(),
         domain=data.sample_domain,
@@ -59,9 +59,9 @@ def sample():
 @functools.cache
 def assembled(settings=SETTINGS, seeds=(A,)):
     """Problem, config and plan of lanes with the given seeds."""
-    table = fitting.learn_table(sample())
-    problem, config, n_train = fitting._assemble([sample()], [table], settings, list(seeds))
-    plan = fitting._plan(settings, config, n_train, 1)
+    table = assembly.learn_table(sample())
+    problem, config, n_train = assembly.assemble([sample()], [table], settings, list(seeds))
+    plan = assembly.make_plan(settings, config, n_train, 1)
     # Every lane stands for itself: no graph is shared.
     return problem, config, replace(plan, groups=tuple(range(len(seeds))))
 

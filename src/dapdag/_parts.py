@@ -65,6 +65,18 @@ class WithGraph(NetworkEstimator):
         self.graph_.graph["removed"] = [(names[i], names[j]) for i, j in fit.dag.removed]
         self.graph_.graph["threshold"] = fit.dag.threshold
 
+    def impute(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
+        """The table with its missing cells filled from the graph, each domain under its own E.
+
+        A cell is judged by its parents and children in `graph_`; what was observed stays.
+        """
+        from .imputation import impute_frame
+
+        model, frame = self._ready(X)
+        labels, codes = new_domains(sample_domain, len(frame))
+        with compilation_cache():
+            return impute_frame(model, frame, codes, len(labels))
+
     def _reconstruct(
         self, X: Any, y: Any, sample_domain: Any = None, env: Any = None
     ) -> pd.DataFrame:

@@ -33,6 +33,7 @@ _SHAPES = {
     "source_mean": ("members", "sources", "dimensions of E"),
     "source_variance": ("members", "sources", "dimensions of E"),
     "label_scale": ("members",),
+    "lacking": ("features",),
     "normal": ("draws", "dimensions of E"),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
@@ -110,6 +111,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "source_mean": model.source_mean,
         "source_variance": model.source_variance,
         "label_scale": model.label_scale,
+        "lacking": model.lacking,
         "normal": model.normal,
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
@@ -153,6 +155,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         source_mean=arrays["source_mean"],
         source_variance=arrays["source_variance"],
         label_scale=arrays["label_scale"],
+        lacking=arrays["lacking"],
         normal=arrays["normal"],
     )
     return Fit(
@@ -246,6 +249,7 @@ def _check_arrays(
         "parameters": _n_parameters(sizes, table, arrays["vectors"].size),
         "padded variables": sizes.variables,
         "variables": len(table.names),
+        "features": len(table.features),
         "sources": n_sources,
         "dimensions of E": sizes.env_dim,
         "epochs": header["n_epochs"],

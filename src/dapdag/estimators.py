@@ -43,6 +43,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         steps: str | int = "size",
         alternating: bool = False,
         n_draws: int = 32,
+        categorical_features: Any = None,
         checkpoint: str | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -73,6 +74,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         self.steps = steps
         self.alternating = alternating
         self.n_draws = n_draws
+        self.categorical_features = categorical_features
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
@@ -141,6 +143,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     alternating : True moves the encoder, then the decoder, as the paper does; False moves both in
         one step, which is faster and no worse.
     n_draws : Monte Carlo draws of E at prediction.
+    categorical_features : columns whose numbers are codes of categories: names, positions or a
+        mask, as in scikit-learn's boosters. Text and pandas categories need not be named.
     checkpoint : a file; an interrupted `fit` with the same data and settings goes on from it.
     random_state : one seed gives one result, to the bit on one machine.
     verbose : 1 shows a progress bar on a terminal.

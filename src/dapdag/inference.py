@@ -18,12 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .domains import Encoded, encode, layout_of
+from .lacking import class_shares, drawn_back
 from .model import Layout, Network, Sizes, Summary
 from .model import objective as obj
 from .model.encoder import posterior
 from .model.likelihoods import bounded_log_scale, mean
 from .model.network import unravel
-from .table import Table, padded_size
+from .table import Discrete, Table, padded_size
 
 CHUNK_ROWS = 65536
 SMALLEST_CHUNK = 64
@@ -48,6 +49,7 @@ class Model:
     source_variance: NDArray[np.float64]
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
+    lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)
 
     @functools.cached_property
     def layout(self) -> Layout:
@@ -160,6 +162,7 @@ def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistri
     width = model.table.label.width
     means = np.empty((len(X), width))
     spread = np.empty((len(X), width))
+    missing = np.empty((len(X), len(model.table.features)), dtype=np.float32)
     for rows, data, _ in chunks(model.table, X):
         first, second = _predict(
             model.sizes,
@@ -173,9 +176,29 @@ def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistri
         n = rows.stop - rows.start
         means[rows] = np.asarray(first)[:n, :width]
         spread[rows] = np.asarray(second)[:n, :width]
-    if model.table.label.kind != "continuous":
-        return LabelDistribution(means, None)
-    return LabelDistribution(means, spread + np.mean(model.label_scale**2))
+        missing[rows] = 1.0 - data.observed[:n, : missing.shape[1]]
+    if isinstance(model.table.label, Discrete):
+        return LabelDistribution(_without_what_lacks(model, means, missing), None)
+    # A row without any feature still knows the label's own spread, which is 1.
+    noise = float(np.mean(model.label_scale**2))
+    lacked = np.clip(missing @ model.lacking, 0.0, max(1.0 - noise, 0.0))
+    return LabelDistribution(means, spread + noise + lacked[:, None])
+
+
+def _without_what_lacks(
+    model: Model, means: NDArray[np.float64], missing: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Probabilities of the label's columns, less sure of themselves where cells are missing."""
+    slope = np.exp(missing @ np.log(model.lacking))
+    fewer = np.flatnonzero(slope < 1.0)
+    if not len(fewer):
+        return means
+    alone = means.shape[1] == 1
+    found = np.column_stack([1 - means[fewer], means[fewer]]) if alone else means[fewer]
+    out = means.copy()
+    shares = class_shares(model.table.label)  # type: ignore[arg-type]
+    out[fewer] = drawn_back(found, slope[fewer], shares)[:, -means.shape[1] :]
+    return out
 
 
 def reconstruct(model: Model, data: Encoded, env: NDArray[np.floating]) -> NDArray[np.float64]:

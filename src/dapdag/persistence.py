@@ -42,6 +42,12 @@ FORMAT_VERSION = 1
 ESTIMATORS = {
     "DAPDAGClassifier": "dapdag.estimators",
     "DAPDAGRegressor": "dapdag.estimators",
+    "BRMClassifier": "dapdag.baselines.brm",
+    "BRMRegressor": "dapdag.baselines.brm",
+    "CASTLEClassifier": "dapdag.baselines.castle",
+    "CASTLERegressor": "dapdag.baselines.castle",
+    "MDANClassifier": "dapdag.baselines.mdan",
+    "MDANRegressor": "dapdag.baselines.mdan",
     "MLPClassifier": "dapdag.baselines.mlp",
     "MLPRegressor": "dapdag.baselines.mlp",
 }
@@ -187,7 +193,13 @@ def _unfitted(header: Mapping[str, Any]) -> Any:
             f"its {name} has the parameter {unknown[0]!r}, which dapdag {__version__} does not "
             f"know; {advice}"
         )
-    return _class(name)(**{key: decode_scalar(value) for key, value in params.items()})
+    return _class(name)(**{key: _given(key, value) for key, value in params.items()})
+
+
+def _given(name: str, value: Any) -> Any:
+    if name == "categorical_features" and isinstance(value, list):
+        return [decode_scalar(v) for v in value]
+    return decode_scalar(value)
 
 
 def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
@@ -218,6 +230,8 @@ def _param(name: str, value: Any) -> Any:
         return None
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
+    if name == "categorical_features" and value is not None and not isinstance(value, str):
+        return [encode_scalar(v, f"an element of {name}") for v in value]
     return encode_scalar(value, f"the parameter {name}")
 
 

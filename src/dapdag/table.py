@@ -11,164 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-FloatArray = NDArray[np.float32]
-N_KNOTS = 257
-TAIL = 0.01
-REACH = 1.0
+from .variables import (
+    OTHER,
+    Continuous,
+    Discrete,
+    FloatArray,
+    Standardised,
+    Variable,
+    learn_feature,
+)
 
-
-@dataclass(frozen=True)
-class Continuous:
-    """A number, mapped to normal scores of its rank among the sources, then standardised.
-
-    The map is piecewise linear between `knots` and constant beyond them: one heavy-tailed target
-    must not be able to push the networks where they were never trained.
-    """
-
-    name: Hashable
-    knots: NDArray[np.float64]
-    scores: NDArray[np.float64]
-
-    kind = "continuous"
-    width = 1
-    center = (0.0,)
-
-    @staticmethod
-    def learn(name: Hashable, column: NDArray[np.float64]) -> "Continuous":
-        seen = np.sort(column[~np.isnan(column)])
-        values, counts = np.unique(seen, return_counts=True)
-        mid_rank = (np.cumsum(counts) - counts / 2) / len(seen)
-        inner = (mid_rank >= TAIL) & (mid_rank <= 1 - TAIL)
-        if inner.sum() >= 2:
-            values, mid_rank = values[inner], mid_rank[inner]
-        if len(values) > N_KNOTS:
-            # Evenly spaced in normal scores, so that the tails keep their detail.
-            ends = ndtri(mid_rank[[0, -1]])
-            pick = np.searchsorted(ndtri(mid_rank), np.linspace(ends[0], ends[1], N_KNOTS))
-            pick = np.unique(np.clip(pick, 0, len(values) - 1))
-            values, mid_rank = values[pick], mid_rank[pick]
-        scores = ndtri(mid_rank)
-        if len(values) >= 10 and REACH > 0:
-            values, scores = _with_tails(values, scores)
-        mapped = np.interp(seen, values, scores)
-        return Continuous(name, values, (scores - mapped.mean()) / (mapped.std() or 1.0))
-
-    @property
-    def scale(self) -> tuple[float, ...]:
-        return (float(len(self.knots) > 1),)
-
-    def encode(self, column: NDArray[np.float64]) -> FloatArray:
-        return np.interp(column, self.knots, self.scores).astype(np.float32)[:, None]
-
-    def decode(self, encoded: NDArray[np.floating]) -> NDArray[np.float64]:
-        return np.interp(encoded[:, 0], self.scores, self.knots)
-
-
-def _with_tails(
-    values: NDArray[np.float64], scores: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One more knot at each end, `REACH` further in scores along the slope of the outer values."""
-    low = max(1, int(np.searchsorted(scores, scores[0] + 0.7)))
-    high = min(len(scores) - 2, int(np.searchsorted(scores, scores[-1] - 0.7)))
-    step_low = REACH * (values[low] - values[0]) / (scores[low] - scores[0])
-    step_high = REACH * (values[-1] - values[high]) / (scores[-1] - scores[high])
-    return (
-        np.concatenate([[values[0] - step_low], values, [values[-1] + step_high]]),
-        np.concatenate([[scores[0] - REACH], scores, [scores[-1] + REACH]]),
-    )
-
-
-@dataclass(frozen=True)
-class Standardised:
-    """A number, standardised and nothing else: the label of a regression."""
-
-    name: Hashable
-    mean: float
-    deviation: float
-
-    kind = "continuous"
-    width = 1
-    center = (0.0,)
-    scale = (1.0,)
-
-    @staticmethod
-    def learn(name: Hashable, column: NDArray[np.float64]) -> "Standardised":
-        seen = column[~np.isnan(column)]
-        return Standardised(name, float(seen.mean()), float(seen.std()) or 1.0)
-
-    def encode(self, column: NDArray[np.float64]) -> FloatArray:
-        return ((column - self.mean) / self.deviation).astype(np.float32)[:, None]
-
-    def decode(self, encoded: NDArray[np.floating]) -> NDArray[np.float64]:
-        return self.mean + self.deviation * encoded[:, 0].astype(np.float64)
-
-
-@dataclass(frozen=True)
-class Discrete:
-    """Two levels in one 0/1 column, or more in one column each."""
-
-    name: Hashable
-    levels: tuple[Any, ...]
-    shares: tuple[float, ...]
-
-    @staticmethod
-    def learn(name: Hashable, column: pd.Series) -> "Discrete":
-        counts = column.dropna().value_counts()
-        counts = counts[counts > 0]  # a categorical column also counts levels that no row has
-        levels = sorted(counts.index, key=lambda v: (type(v).__name__, v))
-        return Discrete(name, tuple(levels), tuple(float(counts[v]) for v in levels))
-
-    @property
-    def kind(self) -> str:
-        return "binary" if len(self.levels) == 2 else "categorical"
-
-    @property
-    def width(self) -> int:
-        return 1 if len(self.levels) == 2 else len(self.levels)
-
-    @property
-    def center(self) -> tuple[float, ...]:
-        share = np.asarray(self.shares) / np.sum(self.shares)
-        return tuple(share[1:] if self.kind == "binary" else share)
-
-    @property
-    def scale(self) -> tuple[float, ...]:
-        share = np.asarray(self.center)
-        return tuple(np.sqrt(share * (1 - share)))
-
-    def encode(self, column: pd.Series) -> FloatArray:
-        """0/1 columns; all zero where the value is missing or was never seen."""
-        code = pd.Index(self.levels).get_indexer(pd.Index(column))
-        one_hot = (code[:, None] == np.arange(len(self.levels))).astype(np.float32)
-        return one_hot[:, 1:] if self.kind == "binary" else one_hot
-
-    def known(self, column: pd.Series) -> NDArray[np.bool_]:
-        return pd.Index(self.levels).get_indexer(pd.Index(column)) >= 0
-
-    def decode(self, encoded: NDArray[np.floating]) -> NDArray[Any]:
-        levels = np.asarray(self.levels)
-        if self.kind == "binary":
-            return levels[(encoded[:, 0] > 0.5).astype(int)]
-        return levels[encoded.argmax(1)]
-
-
-Variable = Continuous | Standardised | Discrete
-
-
-def learn_feature(name: Hashable, column: pd.Series) -> Variable:
-    """A variable's type from its values: text and two-valued columns are discrete."""
-    if column.isna().all():
-        raise ValueError(
-            f"column {name!r} has no value in any source: drop it, nothing can be learned from it"
-        )
-    numeric = pd.api.types.is_numeric_dtype(column) and not isinstance(
-        column.dtype, pd.CategoricalDtype
-    )
-    if not numeric or column.nunique() == 2:
-        return Discrete.learn(name, column)
-    return Continuous.learn(name, column.to_numpy(dtype=float, na_value=np.nan))
+__all__ = ["Continuous", "Discrete", "Standardised", "Table", "Variable", "learn_feature"]
 
 
 @dataclass(frozen=True)
@@ -187,13 +41,18 @@ class Table:
         return sum(v.width for v in self.features)
 
     def unseen(self, X: pd.DataFrame) -> dict[Hashable, int]:
-        """How many cells of each discrete column hold a value that no source has."""
+        """How many cells of each discrete column hold a value that is none of its levels."""
         counts = {
-            v.name: int((~v.known(X.iloc[:, j]) & X.iloc[:, j].notna().to_numpy()).sum())
+            v.name: int((~v.named(X.iloc[:, j]) & X.iloc[:, j].notna().to_numpy()).sum())
             for j, v in enumerate(self.features)
             if isinstance(v, Discrete)
         }
         return {name: count for name, count in counts.items() if count}
+
+    def unknown(self, name: Hashable) -> str:
+        """What a value of a discrete column that is none of its levels counts as."""
+        levels = next(v.levels for v in self.features if v.name == name)  # type: ignore[union-attr]
+        return repr(OTHER) if OTHER in levels else "missing"
 
     def encode_label(self, y: Any) -> FloatArray:
         """The label's columns, NaN where the label is missing or of an unknown class."""

@@ -14,9 +14,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .fitting import Sample
+from .assembly import Sample
 
 NEW_DOMAIN = "new"
+MOST_COLUMNS = 1000
 
 
 def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -34,6 +35,11 @@ def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
         if frame.shape[1] == 0:
             raise ValueError(
                 f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required."
+            )
+        if frame.shape[1] > MOST_COLUMNS:
+            raise ValueError(
+                f"X has {frame.shape[1]} columns, and a graph over more than {MOST_COLUMNS} of "
+                "them cannot be learned in reasonable time: choose the columns that matter first"
             )
         if len(frame) == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}): X has no rows")
@@ -147,7 +153,40 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
     n_sources = len({_plain(v) for v in labels[~is_target]})
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
-    return Sample(frame, values, codes, tuple(names), n_sources, label_name, classes)
+    categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
+    return Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
+
+
+def categorical_columns(given: Any, frame: pd.DataFrame) -> frozenset[Hashable]:
+    """The columns that `categorical_features` names: by name, by position, or by a mask."""
+    if given is None or (isinstance(given, str) and given == "from_dtype"):
+        return frozenset()
+    if isinstance(given, str):
+        raise ValueError(
+            f"categorical_features must be a list of columns or 'from_dtype', not {given!r}: "
+            f"write [{given!r}] for one column"
+        )
+    chosen = list(given)
+    if chosen and all(isinstance(v, bool | np.bool_) for v in chosen):
+        if len(chosen) != frame.shape[1]:
+            raise ValueError(
+                f"categorical_features is a mask of {len(chosen)} columns, X has {frame.shape[1]}"
+            )
+        return frozenset(frame.columns[np.asarray(chosen, dtype=bool)])
+    columns = set(frame.columns)
+    found = []
+    for column in chosen:
+        if column in columns:
+            found.append(column)
+        elif isinstance(column, Integral) and 0 <= int(column) < frame.shape[1]:
+            found.append(frame.columns[int(column)])
+        else:
+            raise ValueError(
+                f"categorical_features names {column!r}, which is not a column of X: there are "
+                f"{', '.join(map(repr, list(frame.columns)[:8]))}"
+                f"{' …' if frame.shape[1] > 8 else ''}"
+            )
+    return frozenset(found)
 
 
 def _is_target(labels: NDArray) -> NDArray[np.bool_]:

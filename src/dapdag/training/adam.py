@@ -37,6 +37,7 @@ def clipped(
 ) -> Float[Array, " parameters"]:
     """The gradient with the encoder's and the decoder's part each cut to the greatest norm."""
     squares = gradient**2
-    of_encoder = jnp.sum(squares * in_encoder)
-    norm = jnp.sqrt(jnp.where(in_encoder, of_encoder, squares.sum() - of_encoder))
+    # Two sums, not a sum and a difference: rounding could make the difference negative.
+    parts = jnp.where(in_encoder, squares, 0.0).sum(), jnp.where(in_encoder, 0.0, squares).sum()
+    norm = jnp.sqrt(jnp.where(in_encoder, *parts))
     return gradient * (MAX_GRADIENT_NORM / jnp.maximum(norm, MAX_GRADIENT_NORM))

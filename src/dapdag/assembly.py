@@ -1,0 +1,159 @@
+"""Validated tables and settings → what training takes: arrays, configuration, plan."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .domains import Encoded, encode, kinds_of, layout_of, make_blocks, sizes_of, steps_per_epoch
+from .model import Sizes
+from .model import objective as obj
+from .settings import Settings
+from .table import Discrete, Standardised, Table, Variable, learn_feature
+from .training import Plan, Schedule, StepConfig
+from .training.step import Problem
+
+RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
+SMALLEST_BATCH = 0.25
+DECODER_ROWS = 64
+FEWEST_STEPS = 8
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A validated table: rows of sources (labelled) and perhaps of targets (not)."""
+
+    X: pd.DataFrame
+    y: NDArray  # NaN or None where there is no label
+    domain: NDArray[np.intp]  # code of each row's domain, sources first
+    domain_labels: tuple[Hashable, ...]
+    n_sources: int
+    label_name: Hashable
+    classes: NDArray | None  # None for a regression
+    categorical: frozenset[Hashable] = frozenset()  # columns whose numbers are codes
+
+    @property
+    def is_source(self) -> NDArray[np.bool_]:
+        return self.domain < self.n_sources
+
+
+def learn_table(sample: Sample) -> Table:
+    """Types, scales and ranges of the columns, from the sources' rows alone."""
+    X = sample.X.iloc[np.flatnonzero(sample.is_source)]
+    y = sample.y[sample.is_source]
+    label: Variable
+    if sample.classes is None:
+        label = Standardised.learn(sample.label_name, y.astype(float))
+    else:
+        counts = pd.Series(y).value_counts()
+        shares = tuple(float(counts.get(c, 0.0)) for c in sample.classes)
+        label = Discrete(sample.label_name, tuple(sample.classes), shares)
+    features = tuple(
+        learn_feature(name, X.iloc[:, j], name in sample.categorical) for j, name in enumerate(X)
+    )
+    return Table(features, label)
+
+
+def encode_sample(table: Table, sample: Sample) -> Encoded:
+    return encode(table, *table.encode(sample.X), table.encode_label(sample.y))
+
+
+def assemble(
+    samples: Sequence[Sample], tables: list[Table], settings: Settings, seeds: list[int]
+) -> tuple[Problem, StepConfig, NDArray]:
+    """All lanes' data and weights as one problem."""
+    encoded = [encode_sample(t, s) for t, s in zip(tables, samples, strict=True)]
+    blocks, batch_rows = make_blocks(
+        encoded, [s.domain for s in samples], seeds, settings.validation_fraction
+    )
+    columns, variables, label_columns = sizes_of(tables[0])
+    # With one domain there is nothing from which the effect of E could be learned.
+    several = all(len(s.domain_labels) > 1 for s in samples)
+    formulation = obj.Formulation(
+        bayesian=settings.bayesian,
+        acyclicity=settings.acyclicity or ("trace_power" if settings.exact_graph else "trace_exp"),
+        on_paths=settings.exact_graph,
+        uses_environment=settings.uses_environment and several,
+        uses_structure=settings.uses_structure,
+    )
+    apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
+    config = StepConfig(
+        Sizes(
+            columns,
+            variables,
+            label_columns,
+            settings.hidden,
+            settings.env_dim,
+            settings.n_shared,
+            n_predictors=settings.n_predictors if apart else 0,
+            indicators=_any_missing(encoded, tables),
+        ),
+        formulation,
+        batch_rows,
+        min(DECODER_ROWS, batch_rows),
+        settings.alternating,
+    )
+    n_lanes = len(samples) * len(seeds)
+
+    def lanes(value: float) -> Any:
+        return np.full((n_lanes,), value, dtype=np.float32)
+
+    kinds = set[str]().union(*map(kinds_of, tables))
+    layouts = [layout_of(t, config.sizes.indicators, kinds) for t in tables for _ in seeds]
+    problem = Problem(
+        blocks=blocks,
+        layout=jax.tree.map(lambda *leaves: np.stack(leaves), *layouts),
+        parents=np.ones((n_lanes, variables, variables), dtype=np.float32),  # type: ignore[arg-type]
+        weights=obj.Weights(
+            prediction=lanes(settings.prediction_weight),
+            reconstruction=lanes(settings.reconstruction_weight),
+            environment=lanes(settings.env_weight),
+            structure=lanes(settings.structure_weight),
+            acyclicity=lanes(settings.acyclicity_weight),
+            acyclicity_square=lanes(settings.acyclicity_square),
+            sparsity=lanes(settings.sparsity_weight),
+            prior_precision=lanes(settings.prior_precision),
+            prior_scale=lanes(settings.prior_scale),
+        ),
+        schedule=Schedule(
+            rate=lanes(settings.learning_rate),
+            final_rate=lanes(FINAL_RATE),
+            ramp=lanes(RAMP),
+            settle=lanes(SETTLE if settings.exact_graph else 1.0),
+            growth=lanes(GROWTH),
+            decay=lanes(settings.weight_decay),
+        ),
+        smallest_batch=lanes(SMALLEST_BATCH),
+    )
+    return problem, config, np.asarray(blocks.n_rows[0])
+
+
+def _any_missing(encoded: Sequence[Encoded], tables: Sequence[Table]) -> bool:
+    """Whether any feature has a missing cell: then the networks are told which cells are."""
+    return any(
+        bool((data.observed[:, : len(table.features)] == 0).any())
+        for data, table in zip(encoded, tables, strict=True)
+    )
+
+
+def make_plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: int) -> Plan:
+    if settings.steps == "size":
+        steps = max(FEWEST_STEPS, steps_per_epoch(n_train, config.batch_rows, SMALLEST_BATCH))
+    elif settings.steps == "domains":
+        steps = int((n_train > 0).sum())
+    else:
+        steps = int(settings.steps)
+    epochs = settings.max_epochs
+    return Plan(
+        max_epochs=epochs,
+        steps=steps,
+        patience=settings.patience,
+        first_stop=int(RAMP * epochs),
+        settle=int(SETTLE * epochs) if settings.exact_graph else None,
+        threshold=settings.edge_threshold,
+        groups=tuple(i for i in range(n_samples) for _ in range(settings.n_members)),
+    )

@@ -1,0 +1,74 @@
+"""What was made of the columns of a table, for the user to check."""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+
+from .record import Record
+from .table import Table
+from .variables import OTHER, Discrete, Variable
+
+
+def schema_frame(table: Table, record: Record | None) -> pd.DataFrame:
+    """One row per feature: its type, levels or range, share of missing cells, remarks.
+
+    Without a record, which old files lack, nothing is known of missing cells.
+    """
+    if record is None:
+        missing = pd.DataFrame(np.nan, index=[v.name for v in table.features], columns=["?"])
+        rows = np.ones(1)
+    else:
+        missing = record.missing()
+        rows = np.array([source.rows for source in record.sources], dtype=float)
+    found = {
+        v.name: {
+            "kind": kind_of(v),
+            "values": describe_values(v),
+            "missing": float(missing.iloc[j].to_numpy() @ rows / rows.sum()),
+            "note": _note(v, missing.iloc[j]),
+        }
+        for j, v in enumerate(table.features)
+    }
+    return pd.DataFrame.from_dict(found, orient="index").rename_axis("column")
+
+
+def kind_of(variable: Variable) -> str:
+    """The type of a variable; one that never varies is constant."""
+    return variable.kind if any(variable.scale) else "constant"
+
+
+def describe_values(variable: Variable) -> str:
+    if isinstance(variable, Discrete):
+        return ", ".join(map(str, variable.levels))
+    if kind_of(variable) == "constant":
+        return ""
+    low, high = variable.knots[0], variable.knots[-1]  # type: ignore[union-attr]
+    return f"{low:.4g} to {high:.4g}"
+
+
+def _note(variable: Variable, missing: pd.Series) -> str:
+    notes = []
+    if bool((missing == 1).all()):
+        notes.append("no value in any source: not used")
+    elif kind_of(variable) == "constant":
+        notes.append("the same everywhere: not used")
+    elif bool((missing == 1).any()):
+        absent = [str(name) for name, share in missing.items() if share == 1]
+        notes.append(f"no value in {', '.join(absent)}")
+    if isinstance(variable, Discrete) and OTHER in variable.levels:
+        notes.append(f"rare levels count as {OTHER}")
+    return "; ".join(notes)
+
+
+def duplicates(X: pd.DataFrame) -> list[tuple[Hashable, Hashable]]:
+    """Pairs of columns that hold the same values, each with the first of its kind."""
+    first: dict[bytes, int] = {}
+    found: list[tuple[Hashable, Hashable]] = []
+    for j in range(X.shape[1]):
+        column = X.iloc[:, j]
+        key = pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()
+        k = first.setdefault(key, j)
+        if k != j and X.iloc[:, k].equals(column):
+            found.append((X.columns[k], X.columns[j]))
+    return found
