@@ -7,7 +7,6 @@ from jaxtyping import Array, Float
 from ..model import objective as obj
 from ..model.encoder import posterior
 from ..model.likelihoods import mean
-from ..model.network import unravel
 from .step import Problem, StepConfig
 
 # Training rows of a domain that tell its E, beside its validation rows.
@@ -18,7 +17,7 @@ def heldout_means(
     config: StepConfig, problem: Problem, vector: Array
 ) -> Float[Array, "domains rows label_columns"]:
     """The label's mean for the validation rows of one lane, each domain under its own E."""
-    network = unravel(config.sizes, vector)
+    network = config.network(vector)
     layout, blocks = problem.layout, problem.blocks
     prior_precision = problem.weights.prior_precision
     only_label = obj.label_layout(layout, config.sizes.label_columns)

@@ -15,9 +15,9 @@ import numpy as np
 from .._compiled import compiled
 from ..graph import DAG, extract_dag
 from ..model import objective as obj
-from ..model.network import mean_strength, unravel
+from ..model.network import mean_strength
 from .checkpoint import Checkpoint
-from .step import Budget, Problem, State, StepConfig, initial_state, run_epochs
+from .step import Budget, Problem, State, StepConfig, run_epochs
 
 HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
@@ -129,7 +129,7 @@ class _Run:
         checkpoint: Checkpoint | None,
     ) -> "_Run":
         state = jax.tree.map(np.asarray, _start(config, keys))
-        run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(HISTORY))))
+        run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(config.terms) + 1)))
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
             run._continue(*found)
@@ -271,7 +271,7 @@ def _on_host(tree: tuple[State, jax.Array]) -> tuple[State, np.ndarray]:
 
 @compiled
 def _start(config: StepConfig, keys: jax.Array) -> State:
-    return jax.vmap(lambda key: initial_state(config.sizes, key))(keys)
+    return jax.vmap(config.start)(keys)
 
 
 @compiled
@@ -295,7 +295,10 @@ def measure(
     """Filter norms, strengths of edges and strengths of E, from a sample of the sources' rows."""
 
     def one_lane(problem: Problem, vector: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        network = unravel(config.sizes, vector)
+        if not config.formulation.uses_structure:
+            none = jnp.zeros_like(problem.parents)
+            return none, none, none[0]
+        network = config.network(vector)
         layout, blocks = problem.layout, problem.blocks
         n_domains = blocks.n_rows.shape[0]
         rows = min(config.batch_rows, max(1, STRENGTH_ROWS // n_domains))

@@ -6,6 +6,7 @@ After the steps of an epoch: the label's loss on the validation rows of all sour
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -28,13 +29,32 @@ HORIZON = 200.0
 
 @dataclass(frozen=True)
 class StepConfig:
-    """What is compiled in. Everything else is data and may differ between lanes."""
+    """What is compiled in. Everything else is data and may differ between lanes.
+
+    A subclass trains by other steps, with weights of its own after those of the network.
+    """
 
     sizes: Sizes
     formulation: obj.Formulation
     batch_rows: int
     decoder_rows: int
     alternating: bool
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What a step reports, the total last."""
+        return obj.TERMS
+
+    def start(self, key: PRNGKeyArray) -> "State":
+        return initial_state(self.sizes, key)
+
+    def step(
+        self, problem: "Problem", state: "State", progress: Array
+    ) -> tuple["State", Float[Array, " terms"]]:
+        return _one_step(self, problem, state, progress)
+
+    def network(self, vector: Array) -> Network:
+        return unravel(self.sizes, vector)
 
 
 class Problem(eqx.Module):
@@ -76,7 +96,11 @@ class Budget(eqx.Module):
 
 def initial_state(sizes: Sizes, key: PRNGKeyArray) -> State:
     key, k_init = jax.random.split(key)
-    start = ravel_pytree(Network.init(sizes, k_init))[0]
+    return state_from(ravel_pytree(Network.init(sizes, k_init))[0], key)
+
+
+def state_from(start: Float[Array, " parameters"], key: PRNGKeyArray) -> State:
+    """The state before the first step."""
     return State(
         vector=start,
         moments=Moments.zeros(start),
@@ -105,7 +129,7 @@ def run_epochs(
         state = _judge(state, loss, budget)
         return state, history.at[i].set(jnp.append(terms, loss))
 
-    empty = jnp.full((history_rows, len(obj.TERMS) + 1), jnp.nan)
+    empty = jnp.full((history_rows, len(config.terms) + 1), jnp.nan)
     return jax.lax.fori_loop(0, budget.n_epochs, epoch, (state, empty))
 
 
@@ -115,10 +139,10 @@ def _one_epoch(
     def step(i: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
         state, total = carry
         progress = (epoch + i / budget.steps) / budget.max_epochs
-        state, terms = _one_step(config, problem, state, progress)
+        state, terms = config.step(problem, state, progress)
         return state, total + terms
 
-    zero = jnp.zeros(len(obj.TERMS))
+    zero = jnp.zeros(len(config.terms))
     state, total = jax.lax.fori_loop(0, budget.steps, step, (state, zero))
     return state, total / budget.steps
 
@@ -141,7 +165,7 @@ def _one_step(
             return obj.objective(
                 config.formulation,
                 weights,
-                unravel(config.sizes, vector),
+                config.network(vector),
                 problem.layout,
                 problem.parents,
                 batch,
@@ -152,45 +176,59 @@ def _one_step(
         gradient, terms = jax.grad(loss, has_aux=True)(vector)
         return clipped(gradient, in_encoder), terms
 
-    def moved(gradient: Array) -> tuple[Array, Moments]:
-        moments, direction = state.moments.updated(gradient)
-        rate = problem.schedule.learning_rate(progress)
-        return state.vector - rate * (direction + problem.schedule.decay * state.vector), moments
-
     in_encoder = jnp.arange(state.vector.shape[0]) < encoder_size(config.sizes)
     gradient, terms = gradient_at(state.vector)
     if config.alternating:
         # The decoder's step is taken where the encoder's step has led to.
-        halfway = jnp.where(in_encoder, moved(gradient)[0], state.vector)
+        halfway = moved(problem.schedule, state, gradient, progress)[0]
+        halfway = jnp.where(in_encoder, halfway, state.vector)
         second, terms = gradient_at(halfway)
         gradient = jnp.where(in_encoder, gradient, second)
-    vector, moments = moved(gradient)
+    vector, moments = moved(problem.schedule, state, gradient, progress)
+    return accepted(state, vector, moments, terms[-1]), terms
 
-    finite = jnp.isfinite(terms[-1] + jnp.sum(vector))
+
+def moved(
+    schedule: Schedule, state: State, gradient: Array, progress: Array
+) -> tuple[Float[Array, " parameters"], Moments]:
+    """The weights one step of AdamW against the gradient, and the moments then."""
+    moments, direction = state.moments.updated(gradient)
+    rate = schedule.learning_rate(progress)
+    return state.vector - rate * (direction + schedule.decay * state.vector), moments
+
+
+def accepted(state: State, vector: Array, moments: Moments, total: Float[Array, ""]) -> State:
+    """The state after a step, or as it was if a number is not finite or the lane has stopped."""
+    finite = jnp.isfinite(total + jnp.sum(vector))
     accept = state.active & finite
     # The average takes the weights before the move: of those the loss is known to be finite.
     average = state.average + (state.vector - state.average) / HORIZON
     keep = lambda new, old: jnp.where(accept, new, old)  # noqa: E731
-    return (
-        State(
-            vector=keep(vector, state.vector),
-            moments=jax.tree.map(keep, moments, state.moments),
-            average=keep(average, state.average),
-            best=state.best,
-            best_loss=state.best_loss,
-            since_best=state.since_best,
-            active=accept,
-            broken=state.broken | (state.active & ~finite),
-            key=state.key,
-        ),
-        terms,
+    return State(
+        vector=keep(vector, state.vector),
+        moments=jax.tree.map(keep, moments, state.moments),
+        average=keep(average, state.average),
+        best=state.best,
+        best_loss=state.best_loss,
+        since_best=state.since_best,
+        active=accept,
+        broken=state.broken | (state.active & ~finite),
+        key=state.key,
     )
 
 
 def encoder_size(sizes: Sizes) -> int:
     """How many of all parameters are the encoder's; they come first."""
-    shapes = jax.eval_shape(lambda: Network.zeros(sizes).encoder)
-    return sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    return _count(jax.eval_shape(lambda: Network.zeros(sizes).encoder))
+
+
+def network_size(sizes: Sizes) -> int:
+    """How many parameters the network has."""
+    return _count(jax.eval_shape(lambda: Network.zeros(sizes)))
+
+
+def _count(tree: Any) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(tree))
 
 
 def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]) -> obj.Batch:
@@ -217,8 +255,7 @@ def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Floa
 
     Not a number when none of these rows has a label: then no epoch can be told from another.
     """
-
-    network = unravel(config.sizes, vector)
+    network = config.network(vector)
     layout, blocks = problem.layout, problem.blocks
 
     def one_domain(values: Array, observed: Array, present: Array) -> tuple[Array, Array]:
