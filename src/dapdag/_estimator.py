@@ -19,8 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from . import inference
 from ._cache import compilation_cache
 from .fitting import Fit, Sample, fit_models
+from .schema import duplicates, schema_frame
 from .settings import Settings, check_settings
+from .table import Discrete
 from .validation import as_frame, new_domains, training_sample
+
+# A feature that few rows lack says nothing about their domain.
+FEWEST_ROWS_TO_TELL = 5
 
 
 class NetworkEstimator(BaseEstimator):
@@ -50,6 +55,7 @@ class NetworkEstimator(BaseEstimator):
         """
         settings = self._settings()
         sample = self._sample(training_sample(self, X, y, sample_domain, self._regression))
+        _report_idle_columns(sample)
         self._adopt(self._train(sample, settings), sample.domain_labels[: sample.n_sources])
         return self
 
@@ -74,6 +80,7 @@ class NetworkEstimator(BaseEstimator):
         self.n_features_in_ = len(table.features)
         self.history_ = fit.history.drop(columns=list(self._absent_terms))
         self.record_ = fit.record
+        self.schema_ = schema_frame(table, fit.record)
         self.assessment_: pd.DataFrame | None = None
         if not self._regression:
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]
@@ -90,8 +97,8 @@ class NetworkEstimator(BaseEstimator):
         model, frame = self._fit_.model, as_frame(self, X, reset=False)
         for name, count in model.table.unseen(frame).items():
             warnings.warn(
-                f"column {name!r}: {count} cell(s) hold a value that no source has; they count as "
-                "missing",
+                f"column {name!r}: {count} cell(s) hold a value that no source has, or too few "
+                f"rows of them had; they count as {model.table.unknown(name)}",
                 stacklevel=3,
             )
         return model, frame
@@ -104,6 +111,7 @@ class NetworkEstimator(BaseEstimator):
             parts = []
             for d in range(len(labels)):
                 rows = frame if len(labels) == 1 else frame.iloc[np.flatnonzero(codes == d)]
+                _report_absent_features(model, rows, labels[d])
                 q = inference.infer_environment(model, rows)
                 parts.append(inference.predict_label(model, rows, q))
         if len(parts) == 1:
@@ -126,6 +134,44 @@ class NetworkEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit_")
+
+
+def _report_absent_features(model: inference.Model, X: pd.DataFrame, domain: Hashable) -> None:
+    """Say which features a whole domain lacks, and what each of them is worth."""
+    if len(X) < FEWEST_ROWS_TO_TELL:
+        return
+    for j, variable in enumerate(model.table.features):
+        if any(variable.scale) and X.iloc[:, j].isna().all():
+            warnings.warn(
+                f"column {variable.name!r} has no value in the domain {domain!r}: "
+                f"{_worth(model, j)}; intervals and probabilities allow for it",
+                stacklevel=4,
+            )
+
+
+def _worth(model: inference.Model, feature: int) -> str:
+    cost = model.lacking[feature]
+    if isinstance(model.table.label, Discrete):
+        return f"held-out rows of the sources lose {1 - cost:.0%} of their certainty without it"
+    growth = np.sqrt(1 + cost / np.mean(model.label_scale**2)) - 1
+    return f"the error on held-out rows of the sources grows by {growth:.0%} without it"
+
+
+def _report_idle_columns(sample: Sample) -> None:
+    sources = sample.X.iloc[np.flatnonzero(sample.is_source)]
+    empty = [name for name in sources if sources[name].isna().all()]
+    if empty:
+        warnings.warn(
+            f"column(s) {', '.join(map(repr, empty))} have no value in any source: nothing can be "
+            "learned from them, and they are not used",
+            stacklevel=3,
+        )
+    for first, second in duplicates(sources.drop(columns=empty)):
+        warnings.warn(
+            f"columns {first!r} and {second!r} hold the same values: the graph cannot tell which "
+            "of them acts; drop one",
+            stacklevel=3,
+        )
 
 
 class NetworkRegressor(RegressorMixin, NetworkEstimator):
