@@ -162,7 +162,16 @@ def test_the_environment_is_used_from_two_domains_on(domains, learned):
     assert config.formulation.uses_environment == learned
 
 
-def test_the_point_formulation_uses_the_mean_alone():
+def test_draws_do_not_follow_e_far_beyond_the_sources():
+    model = make_model()
+    far = EnvPosterior(np.full((MEMBERS, DIM), 1e3), np.full((MEMBERS, DIM), 0.01))
+    low, high = model.source_mean.min(1), model.source_mean.max(1)
+    expected = high + inference.BEYOND * (high - low)
+    np.testing.assert_allclose(draws_of(model, far).max(1), expected, rtol=1e-6)
+
+
+def test_the_point_formulation_uses_the_mean_alone(monkeypatch):
+    monkeypatch.setattr(inference, "BEYOND", np.inf)
     model = make_model(bayesian=False)
     q = infer_environment(model, make_rows(ROWS))
     np.testing.assert_allclose(draws_of(model, q), q.mean[:, None], rtol=1e-6)
@@ -194,7 +203,8 @@ def test_few_points_predict_like_brute_force_monte_carlo(monkeypatch):
     np.testing.assert_allclose(few.variance, brute.variance, rtol=0.05)
 
 
-def test_a_wide_posterior_is_integrated_over_the_models_draws():
+def test_a_wide_posterior_is_integrated_over_the_models_draws(monkeypatch):
+    monkeypatch.setattr(inference, "BEYOND", np.inf)
     model = make_model()
     q = EnvPosterior(np.zeros((MEMBERS, DIM)), np.ones((MEMBERS, DIM)))
     np.testing.assert_allclose(draws_of(model, q)[1], model.normal, rtol=1e-5)

@@ -33,6 +33,8 @@ BLOCK_ROWS = 4096
 # A posterior this narrow, as a share of the spread of the sources' E, adds nothing to the label's
 # variance that could be seen: its mean stands for it, and large domains predict fast.
 NARROW = 0.02
+# How far beyond the sources a prediction follows E, as a share of the range that they span.
+BEYOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -148,12 +150,21 @@ def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     """Points of E to average over: [members, draws, dim].
 
     The paper's Monte Carlo draws; μ alone for the point formulation and for a narrow posterior.
+    Points far beyond the sources are brought back to where the networks can be trusted to bend on
+    as they were taught to; `environment` still tells where they were.
     """
+    points = _unbounded_draws(model, q)
+    low, high = model.source_mean.min(1), model.source_mean.max(1)  # [members, dim]
+    slack = BEYOND * (high - low)
+    return np.clip(points, (low - slack)[:, None], (high + slack)[:, None]).astype(np.float32)
+
+
+def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
     deviation = np.sqrt(q.variance)
     spread = model.source_mean.std(1)
     if not model.formulation.bayesian or np.all(deviation <= NARROW * spread):
-        return q.mean[:, None].astype(np.float32)
-    return (q.mean[:, None] + deviation[:, None] * model.normal).astype(np.float32)
+        return q.mean[:, None]
+    return q.mean[:, None] + deviation[:, None] * model.normal
 
 
 def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistribution:
