@@ -240,6 +240,8 @@ def test_what_cannot_be_reported_is_refused(classifier, regressor, tmp_path):
         report_html(classifier, y=[1])
     with pytest.raises(ValueError, match="60 rows, y \\(2,\\)"):
         report_html(classifier, features(7), y=["dies", "lives"])
+    with pytest.raises(ValueError, match="y holds 'recovers'.*'dies'"):
+        report_html(classifier, features(7), y=["dies"] * 59 + ["recovers"])
     with pytest.raises(ValueError, match="must be numbers"):
         report_html(regressor, np.zeros((2, 3)), y=["a", "b"])
     with pytest.raises(FileNotFoundError, match="folder does not exist"):

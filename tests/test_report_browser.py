@@ -112,7 +112,7 @@ def test_links_lead_to_their_sections(page):
     assert page.run("location.hash") == "#limits"
 
 
-@pytest.mark.parametrize("case", [{}, {"classes": None}, {"names": ["long_name_" * 12, "b"]}])
+@pytest.mark.parametrize("case", [{}, {"classes": None}, {"names": ["long_name_" * 12, *"bcdef"]}])
 def test_nothing_sticks_out_of_the_window(browser, tmp_path, case):
     path = tmp_path / "report.html"
     path.write_text(render(made_facts(**case)), "utf-8")

@@ -17,7 +17,7 @@ from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..record import Column, Record, describe_column
 from ..recording import cell_faults
 from ..validation import as_frame, new_domains
-from .markup import level
+from .markup import level, listing
 from .scores import NewScores, score_new
 
 COVERAGE = 0.9
@@ -134,7 +134,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
     frame = as_frame(model, X, reset=False)
     domains, codes = new_domains(sample_domain, len(frame))
     domains = [UNNAMED] if sample_domain is None else domains
-    truth = _truth(y, len(frame), model._regression)
+    truth = _truth(y, len(frame), None if model._regression else list(model.classes_))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         environments = model.environment(X, sample_domain).set_axis(domains)
@@ -163,7 +163,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
     )
 
 
-def _truth(y: Any, n_rows: int, regression: bool) -> NDArray | None:
+def _truth(y: Any, n_rows: int, classes: list[Any] | None) -> NDArray | None:
     if y is None:
         return None
     values = np.asarray(y)
@@ -171,11 +171,18 @@ def _truth(y: Any, n_rows: int, regression: bool) -> NDArray | None:
         raise ValueError(f"y must hold one label per row: X has {n_rows} rows, y {values.shape}")
     if pd.isna(values).all():
         return None
-    if regression:
+    if classes is None:
         try:
             return values.astype(float)
         except (TypeError, ValueError) as error:
             raise ValueError(f"y of a regression must be numbers ({error})") from error
+    known = pd.Series(values).dropna()
+    strange = known[~known.isin(classes)]
+    if len(strange):
+        raise ValueError(
+            f"y holds {strange.iloc[0]!r} ({type(strange.iloc[0]).__name__}), which is none of the "
+            f"classes that the model knows: {listing([repr(c) for c in classes])}"
+        )
     return values
 
 

@@ -78,8 +78,8 @@ def _nearest(
     return near
 
 
-def graph_svg(facts: Facts, drawn: Drawn) -> Markup:
-    """Boxes in layers, arrows from left to right."""
+def graph_svg(facts: Facts, drawn: Drawn) -> tuple[Markup, float]:
+    """Boxes in layers, arrows from left to right; and the width in pixels."""
     graph, label = drawn.graph, facts.label.name
     texts = {node: wrapped(str(node)) for node in graph}
     sizes = {
@@ -114,7 +114,7 @@ def graph_svg(facts: Facts, drawn: Drawn) -> Markup:
             ]
         )
         nodes.append(_node(moved, texts[node], look, number_of[node]))
-    return tag(
+    svg = tag(
         "svg",
         *(edges, nodes),
         viewBox=f"0 0 {width:.1f} {height:.1f}",
@@ -126,6 +126,7 @@ def graph_svg(facts: Facts, drawn: Drawn) -> Markup:
         role="group",
         aria_label=f"Graph with {len(graph)} variables and {graph.number_of_edges()} arrows",
     )
+    return svg, float(width * ZOOM)
 
 
 def _bounds(boxes: list[Box], routes: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from ..markup import (
 )
 from ..strips import bar
 
-MAX_SITES, MAX_COLUMNS, MAX_CLASSES = 100, 300, 6
+FEW_SITES, MAX_SITES, MAX_COLUMNS, MAX_CLASSES = 15, 100, 300, 6
 KINDS = {"continuous": "number", "binary": "two values", "categorical": "categories"}
 
 
@@ -69,28 +69,33 @@ def _sites(facts: Facts) -> Markup:
         for source in shown
     ]
     more = len(record.sources) - len(shown)
-    parts: list[Markup | None] = [
-        paragraph(
-            tag(
-                "strong", plural(record.rows, "row"), " from ", plural(len(record.sources), "site")
+    sites = table(
+        ["Site", "Rows", *outcome, "Missing cells"],
+        rows,
+        "Sites the model learned from" + (f", the first {len(shown)}" if more else ""),
+        numeric=range(1, 3 + len(outcome)),
+    )
+    return markup(
+        [
+            paragraph(
+                tag(
+                    "strong",
+                    plural(record.rows, "row"),
+                    " from ",
+                    plural(len(record.sources), "site"),
+                ),
+                f", all with their outcome{_unlabelled(record.sources)}.",
+                f" {plural(record.unlabelled_rows, 'row')} of sites without outcomes helped to "
+                "learn how the columns hang together."
+                if record.unlabelled_rows
+                else None,
             ),
-            f", all with their outcome{_unlabelled(record.sources)}.",
-            f" {plural(record.unlabelled_rows, 'row')} of sites without outcomes helped to learn "
-            "how the columns hang together."
-            if record.unlabelled_rows
-            else None,
-            f" The first {len(shown)} sites are shown." if more else None,
-        ),
-        table(
-            ["Site", "Rows", *outcome, "Missing cells"],
-            rows,
-            "Sites the model learned from",
-            numeric=range(1, 3 + len(outcome)),
-        ),
-    ]
-    if facts.is_binary and len(shown) > 1:
-        parts.insert(1, _spread(facts, shown))
-    return markup(parts)
+            _spread(facts, record.sources) if facts.is_binary else None,
+            sites
+            if len(shown) <= FEW_SITES
+            else details(f"The {len(record.sources)} sites", sites),
+        ]
+    )
 
 
 def _unlabelled(sources: Sequence[Source]) -> str:

@@ -110,9 +110,12 @@ WORDS = {"source": "source", "new": "new, within", "outside": "new, outside"}
 def _map(together: pd.DataFrame, is_source: np.ndarray) -> Markup:
     caption = (
         "Circles: sites the model learned from. Diamonds: new sites. Around each, the region that "
-        "holds its position with 95\u202f% probability. Dashed: the span of the sources, beyond "
-        "which a site counts as outside."
+        "holds its position with 95\u202f% probability."
     )
+    if "E3_mean" in together:
+        caption += " The plane is the one in which the sources differ most."
+    elif is_source.sum() > 1:
+        caption += " Dashed: the span of the sources, beyond which a site counts as outside."
     return figure(plane(together, is_source), caption)
 
 

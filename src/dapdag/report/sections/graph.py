@@ -17,6 +17,8 @@ from ..markup import Markup, details, listing, markup, number, paragraph, plural
 from ..strips import bar, sparkline
 
 MAX_EDGES, FIRST_EFFECTS, MAX_EFFECTS = 200, 12, 60
+# A wider graph, in pixels, has its panel below it instead of at its side.
+WIDEST_BESIDE = 780
 # An effect smaller than this many standard deviations is drawn as nearly flat.
 SMALLEST_SCALE = 0.5
 
@@ -71,6 +73,7 @@ def _have(names: list) -> str:
 
 
 def _interactive(facts: Facts, drawn: Drawn) -> Markup:
+    svg, width = graph_svg(facts, drawn)
     options = [
         tag("option", "choose …", value=""),
         *(tag("option", node, value=k) for k, node in enumerate(drawn.graph)),
@@ -89,7 +92,7 @@ def _interactive(facts: Facts, drawn: Drawn) -> Markup:
         tag("a", "Skip the graph", href="#graph-after", class_="skip-inline"),
         tag(
             "div",
-            graph_svg(facts, drawn),
+            svg,
             class_="scroll graph-box",
             tabindex="0",
             role="region",
@@ -108,7 +111,7 @@ def _interactive(facts: Facts, drawn: Drawn) -> Markup:
             class_="graph-side",
         ),
         graph_data(facts, drawn),
-        class_="graph-layout",
+        class_="graph-layout wide" if width > WIDEST_BESIDE else "graph-layout",
     )
 
 
