@@ -159,6 +159,9 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     source_environments_ : DataFrame of the sources' E.
     history_ : DataFrame of every term of the loss per epoch.
     n_epochs_ : epochs that were trained.
+    record_ : `dapdag.record.Record` of the training data in aggregate numbers, for the report.
+    assessment_ : None, or the scores of `dapdag.evaluate.leave_one_domain_out`, for the report;
+        saved with the model.
     """
 
 
