@@ -176,6 +176,15 @@ def test_assessments_are_means_over_replicates():
     assert all(f"{value:.3f}" in said for value in expected)
 
 
+def test_errors_in_both_directions_do_not_cancel():
+    facts = made_facts(n_sites=2)
+    scores = facts.assessment.query("method == 'dapdag' and metric == 'auc'").copy()
+    scores["metric"] = "calibration"
+    scores["value"] = np.where(scores["target"] == "site <0>", 0.4, -0.5)
+    page = render(replace(facts, assessment=scores))
+    assert "<strong>±0.450</strong>" in page
+
+
 def test_an_assessment_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="lacks the column.*metric"):
         replace(made_facts(), assessment=pd.DataFrame({"target": ["a"]}))

@@ -9,6 +9,9 @@ from ..scores import title
 from .predictions import glossary
 
 
+SIGNED = ("calibration",)
+
+
 def left_out(facts: Facts) -> Markup:
     scores = facts.assessment
     if scores is None:
@@ -71,14 +74,21 @@ def _table(means: pd.Series, method: str, metrics: list[str], outside: set) -> M
         [f"{target} *" if target in outside else target, *(_cell(v) for v in row)]
         for target, row in zip(wide.index, wide.to_numpy(dtype=float), strict=True)
     ]
-    average = np.nanmean(wide.to_numpy(dtype=float), axis=0)
-    rows.append([tag("strong", "Mean"), *(tag("strong", _cell(v)) for v in average)])
+    average = [_mean(wide[metric], metric) for metric in metrics]
+    rows.append([tag("strong", "Mean"), *(tag("strong", cell) for cell in average)])
     return table(
         ["Site left out", *(title(m) for m in metrics)],
         rows,
         "Prediction of each site by a model that did not see it",
         numeric=range(1, len(metrics) + 1),
     )
+
+
+def _mean(values: pd.Series, metric: str) -> str:
+    """Over the sites; of errors in both directions their mean size, because they would cancel."""
+    if metric in SIGNED:
+        return f"±{_cell(float(values.abs().mean()))}"
+    return _cell(float(values.mean()))
 
 
 def _comparison(means: pd.Series, methods: list[str], metric: str) -> Markup:
