@@ -8,7 +8,6 @@ from ..markup import Markup, details, markup, paragraph, plural, score, table, t
 from ..scores import title
 from .predictions import glossary
 
-
 SIGNED = ("calibration",)
 
 
