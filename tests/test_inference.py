@@ -67,6 +67,7 @@ def make_model(classes=False, **formulation):
         label_scale=np.array([0.3, 0.4]),
         normal=rng.normal(size=(8, DIM)),
         lacking=np.full(len(table.features), float(isinstance(table.label, Discrete))),
+        trust=np.full(2, 0.5),
     )
 
 

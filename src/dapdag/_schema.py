@@ -34,6 +34,7 @@ _SHAPES = {
     "source_variance": ("members", "sources", "dimensions of E"),
     "label_scale": ("members",),
     "lacking": ("features",),
+    "trust": ("votes",),
     "normal": ("draws", "dimensions of E"),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
@@ -112,6 +113,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "source_variance": model.source_variance,
         "label_scale": model.label_scale,
         "lacking": model.lacking,
+        "trust": model.trust,
         "normal": model.normal,
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
@@ -156,6 +158,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         source_variance=arrays["source_variance"],
         label_scale=arrays["label_scale"],
         lacking=arrays["lacking"],
+        trust=arrays["trust"],
         normal=arrays["normal"],
     )
     return Fit(
@@ -250,6 +253,7 @@ def _check_arrays(
         "padded variables": sizes.variables,
         "variables": len(table.names),
         "features": len(table.features),
+        "votes": sizes.votes,
         "sources": n_sources,
         "dimensions of E": sizes.env_dim,
         "epochs": header["n_epochs"],

@@ -16,6 +16,7 @@ from .settings import Settings
 from .table import Discrete, Standardised, Table, Variable, learn_feature
 from .training import Plan, Schedule, StepConfig
 from .training.step import Problem
+from .training.trust import even_trust, first_lessons
 
 RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
 SMALLEST_BATCH = 0.25
@@ -81,6 +82,9 @@ def assemble(
         uses_structure=settings.uses_structure,
     )
     apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
+    n_predictors = settings.n_predictors if apart else 0
+    # Adaptation is weighed against pooled predictors where sources can be left out in turn.
+    weighed = settings.exact_graph and formulation.uses_environment and n_predictors > 1
     config = StepConfig(
         Sizes(
             columns,
@@ -89,15 +93,16 @@ def assemble(
             settings.hidden,
             settings.env_dim,
             settings.n_shared,
-            n_predictors=settings.n_predictors if apart else 0,
+            n_predictors=n_predictors,
             indicators=_any_missing(encoded, tables),
+            n_pooled=n_predictors if weighed else 0,
         ),
         formulation,
         batch_rows,
         min(DECODER_ROWS, batch_rows),
         settings.alternating,
     )
-    n_lanes = len(samples) * len(seeds)
+    n_lanes, n_domains = np.shape(blocks.n_rows)
 
     def lanes(value: float) -> Any:
         return np.full((n_lanes,), value, dtype=np.float32)
@@ -128,6 +133,14 @@ def assemble(
             decay=lanes(settings.weight_decay),
         ),
         smallest_batch=lanes(SMALLEST_BATCH),
+        lessons=np.stack(  # type: ignore[arg-type]
+            [
+                first_lessons(n_predictors, config.sizes.n_pooled, n_domains, s.n_sources, member)
+                for s in samples
+                for member in range(len(seeds))
+            ]
+        ),
+        trust=np.stack([even_trust(config.sizes.votes)] * n_lanes),  # type: ignore[arg-type]
     )
     return problem, config, np.asarray(blocks.n_rows[0])
 

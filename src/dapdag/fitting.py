@@ -52,7 +52,7 @@ class Fit:
 def fit_models(
     samples: Sequence[Sample],
     settings: Settings,
-    by: Callable[[StepConfig], StepConfig] = lambda config: config,
+    by: Callable[[StepConfig, Problem], tuple[StepConfig, Problem]] = lambda *usual: usual,
 ) -> list[Fit]:
     """Train one model per sample; all samples must have the same padded shape.
 
@@ -65,7 +65,7 @@ def fit_models(
     ]
     with compilation_cache():
         problem, config, n_train = assemble(samples, tables, settings, seeds)
-        config = by(config)
+        config, problem = by(config, problem)
         plan = make_plan(settings, config, n_train, len(samples))
         keys = jnp.stack([jax.random.key(s) for _ in samples for s in seeds])
         checkpoint = Checkpoint.open(settings.checkpoint, config, plan, problem, seeds)
@@ -78,7 +78,9 @@ def fit_models(
                 checkpoint,
                 lambda epoch, loss: bar.update(epoch, validation=loss),
             )
-        problem = eqx.tree_at(lambda p: p.parents, problem, result.parents)
+        problem = eqx.tree_at(
+            lambda p: (p.parents, p.trust), problem, (result.parents, result.trust)
+        )
         learned, (means, *hidden) = map(np.asarray, _heldout(config, problem, result.vectors))
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
@@ -155,6 +157,7 @@ def _fit(
         source_variance=np.zeros(0),
         label_scale=label_scale,
         lacking=lacking,
+        trust=result.trust[first].astype(float),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
     model = _with_sources(model, sample)

@@ -52,6 +52,7 @@ class Model:
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)
+    trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
 
     @functools.cached_property
     def layout(self) -> Layout:
@@ -180,6 +181,7 @@ def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistri
             model.layout,
             model.vectors,
             model.parents,
+            model.trust.astype(np.float32),
             envs,
             data.values,
             data.observed,
@@ -248,7 +250,7 @@ def _summarise(sizes, layout, vectors, prior_precision, values, observed, presen
 
 
 @eqx.filter_jit
-def _predict(sizes, layout, vectors, parents, envs, values, observed):
+def _predict(sizes, layout, vectors, parents, trust, envs, values, observed):
     """Mean over members, draws and votes of the label's mean, and the variance of those means."""
     only_label = obj.label_layout(layout, sizes.label_columns)
     networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
@@ -258,11 +260,12 @@ def _predict(sizes, layout, vectors, parents, envs, values, observed):
 
         def member(network: Network, envs: jax.Array) -> jax.Array:
             votes = network.predict(layout, parents, inputs, envs)
-            flat = votes.reshape(-1, *votes.shape[2:])  # [draws x votes, rows, label columns]
-            return jax.vmap(lambda outputs: mean(only_label, outputs))(flat)
+            return jax.vmap(jax.vmap(lambda outputs: mean(only_label, outputs)))(votes)
 
-        means = jax.vmap(member)(networks, envs)
-        return means.mean((0, 1)), means.var((0, 1))
+        means = jax.vmap(member)(networks, envs)  # [members, draws, votes, rows, label columns]
+        weights = trust[:, None, None] / (means.shape[0] * means.shape[1])
+        first = (weights * means).sum((0, 1, 2))
+        return first, (weights * (means - first) ** 2).sum((0, 1, 2))
 
     return _in_blocks(block, (values, observed))
 

@@ -27,11 +27,17 @@ class Sizes:
     n_shared: int
     n_predictors: int
     indicators: bool = False
+    n_pooled: int = 0  # further predictors that do not see E
 
     @property
     def inputs(self) -> int:
         """What a network sees of a row: its columns and, if asked for, which cells are missing."""
         return self.columns + self.variables * self.indicators
+
+    @property
+    def votes(self) -> int:
+        """How many outputs the label has: one per predictor, or that of its own filter."""
+        return max(self.n_predictors + self.n_pooled, 1)
 
 
 class Network(eqx.Module):
@@ -48,7 +54,9 @@ class Network(eqx.Module):
     @staticmethod
     def zeros(sizes: Sizes) -> "Network":
         shape = (sizes.hidden, sizes.env_dim, sizes.n_shared)
-        predictor = Predictor.zeros(sizes.n_predictors, sizes.inputs, sizes.label_columns, *shape)
+        predictor = Predictor.zeros(
+            sizes.votes, sizes.n_pooled, sizes.inputs, sizes.label_columns, *shape
+        )
         return Network(
             Encoder.zeros(sizes.inputs, sizes.hidden, sizes.env_dim),
             Decoder.zeros(sizes.inputs, sizes.columns, sizes.variables, *shape),

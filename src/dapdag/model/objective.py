@@ -150,9 +150,11 @@ def objective(
     batch: Batch,
     decoder_rows: int,
     normal: Float[Array, " dim"],
+    lessons: Float[Array, " votes"] | None = None,
 ) -> tuple[Float[Array, ""], Float[Array, " terms"]]:
     """Total loss of one domain's batch, and every term of it in the order of `TERMS`.
 
+    `lessons` is 1 for the votes that learn the label from this domain; None stands for all.
     E comes from all rows of the batch; the decoder's means per row are taken over the first
     `decoder_rows` of them, which is an unbiased and much cheaper estimate.
     """
@@ -161,7 +163,9 @@ def objective(
     few = batch.head(decoder_rows)
     # Each predictor answers for its own loss: trained on their mean alone they would specialise.
     votes = network.predict(layout, parents, inputs[:decoder_rows], env[None])[0]
-    pred = jax.vmap(lambda vote: prediction(formulation, layout, network, vote, few))(votes).mean()
+    each = jax.vmap(lambda vote: prediction(formulation, layout, network, vote, few))(votes)
+    learning = jnp.ones_like(each) if lessons is None else lessons
+    pred = (learning * each).sum() / jnp.maximum(learning.sum(), 1.0)
     rec, h, lasso = _structure(
         formulation, network.decoder, layout, parents, inputs[:decoder_rows], few, env
     )

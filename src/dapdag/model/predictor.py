@@ -25,10 +25,17 @@ class Predictor(eqx.Module):
     heads: Float[Array, "votes label_columns hidden"]
     head_bias: Float[Array, "votes label_columns"]
     log_scale: Float[Array, ""]
+    n_pooled: int = eqx.field(static=True)  # the last votes, which do not see E
 
     @staticmethod
     def zeros(
-        votes: int, inputs: int, label_columns: int, hidden: int, dim: int, n_layers: int
+        votes: int,
+        n_pooled: int,
+        inputs: int,
+        label_columns: int,
+        hidden: int,
+        dim: int,
+        n_layers: int,
     ) -> "Predictor":
         return Predictor(
             filters=jnp.zeros((votes, inputs, hidden)),
@@ -41,6 +48,7 @@ class Predictor(eqx.Module):
             heads=jnp.zeros((votes, label_columns, hidden)),
             head_bias=jnp.zeros((votes, label_columns)),
             log_scale=jnp.zeros(()),
+            n_pooled=n_pooled,
         )
 
     def scaled(self) -> "Predictor":
@@ -55,6 +63,7 @@ class Predictor(eqx.Module):
             heads=unit * self.heads,
             head_bias=jnp.zeros_like(self.head_bias),
             log_scale=jnp.zeros_like(self.log_scale),
+            n_pooled=self.n_pooled,
         )
 
     def predict(
@@ -78,5 +87,9 @@ class Predictor(eqx.Module):
 
             return jax.vmap(draw)(powers)
 
-        scale_free = eqx.tree_at(lambda p: p.log_scale, self, None)
+        votes = self.filter_bias.shape[0]
+        sees_env = (jnp.arange(votes) < votes - self.n_pooled)[:, None, None]
+        scale_free = eqx.tree_at(
+            lambda p: (p.log_scale, p.env_filters), self, (None, self.env_filters * sees_env)
+        )
         return jnp.swapaxes(jax.vmap(vote)(scale_free), 0, 1)

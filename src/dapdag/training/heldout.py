@@ -32,7 +32,8 @@ def heldout_means(
         summary = summary + network.summarise(layout, inputs, valid_present, prior_precision)
         env = posterior(summary, prior_precision).mean * config.formulation.uses_environment
         votes = network.predict(layout, problem.parents, inputs, env[None])[0]
-        return jax.vmap(lambda outputs: mean(only_label, outputs))(votes).mean(0)
+        means = jax.vmap(lambda outputs: mean(only_label, outputs))(votes)
+        return jnp.tensordot(problem.trust, means, 1)
 
     return jax.lax.map(
         one_domain,

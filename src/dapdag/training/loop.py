@@ -18,6 +18,7 @@ from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
 from .step import Budget, Problem, State, StepConfig, run_epochs
+from .trust import trust_of, unseen_losses
 
 HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
@@ -61,6 +62,7 @@ class TrainingResult:
 
     vectors: np.ndarray
     parents: np.ndarray
+    trust: np.ndarray  # of the label's votes
     structure: Structure
     strength: np.ndarray  # of the edges, with the final weights
     env_strength: np.ndarray
@@ -165,16 +167,34 @@ class _Run:
         self.structure = _read_graphs(adjacency, strength, self.plan)
         if not mask:
             return
-        self._mask_filters(self.structure)
+        self._settle_problem(self.structure, self._judge_votes(vectors))
         self.state = eqx.tree_at(
             lambda s: (s.best, s.best_loss),
             self.state,
             (vectors, np.full_like(self.state.best_loss, np.inf)),
         )
 
-    def _mask_filters(self, structure: Structure) -> None:
+    def _judge_votes(self, vectors: Any) -> np.ndarray:
+        """How much each lane's votes count: members of one group trust E alike."""
+        sizes = self.config.sizes
+        if not sizes.n_pooled:
+            return np.asarray(self.problem.trust)
+        losses = np.asarray(unseen_losses(self.config, self.problem, vectors))
+        groups = np.asarray(self.plan.groups)
+        found = {
+            g: trust_of(losses[groups == g], sizes.n_predictors, sizes.n_pooled)
+            for g in set(self.plan.groups)
+        }
+        return np.stack([found[g] for g in self.plan.groups])
+
+    def _settle_problem(self, structure: Structure, trust: np.ndarray) -> None:
+        """Mask the filters by the graph; from now on every vote learns from every domain."""
         masks = np.stack([dag.mask for dag in structure.dags]).astype(np.float32)
-        self.problem = eqx.tree_at(lambda p: p.parents, self.problem, masks)
+        self.problem = eqx.tree_at(
+            lambda p: (p.parents, p.lessons, p.trust),
+            self.problem,
+            (masks, np.ones_like(self.problem.lessons), trust),
+        )
 
     def saved(self) -> tuple:
         """What a checkpoint holds; arrays of fixed shape except for the history."""
@@ -187,15 +207,16 @@ class _Run:
             np.asarray(found is not None),
             empty if found is None else found.adjacency,
             empty if found is None else found.strength,
+            np.asarray(self.problem.trust),
         )
 
     def _continue(self, epoch: int, saved: tuple) -> None:
-        self.state, history, settled, adjacency, strength = saved
+        self.state, history, settled, adjacency, strength, trust = saved
         self.epoch, self.history = epoch, np.asarray(history)
         if settled:
             self.structure = _read_graphs(np.asarray(adjacency), np.asarray(strength), self.plan)
             if self.plan.settle is not None:
-                self._mask_filters(self.structure)
+                self._settle_problem(self.structure, np.asarray(trust))
 
     def result(self, interrupted: bool) -> TrainingResult:
         if self.structure is None:
@@ -208,6 +229,7 @@ class _Run:
         return TrainingResult(
             vectors=vectors,
             parents=np.asarray(self.problem.parents),
+            trust=np.asarray(self.problem.trust),
             structure=self.structure,
             strength=strength,
             env_strength=on_env,

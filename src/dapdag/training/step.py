@@ -58,7 +58,8 @@ class StepConfig:
 
 
 class Problem(eqx.Module):
-    """What a lane is trained on and how; constant during training but for `parents`."""
+    """What a lane is trained on and how; `parents`, `lessons` and `trust` change once, when the
+    graph settles."""
 
     blocks: Blocks
     layout: Layout
@@ -66,6 +67,8 @@ class Problem(eqx.Module):
     weights: obj.Weights
     schedule: Schedule
     smallest_batch: Array  # as a share of the domain
+    lessons: Array  # [domains, votes], 1 where a vote learns from a domain
+    trust: Array  # [votes], how much each counts in a prediction; sums to 1
 
 
 class State(eqx.Module):
@@ -152,7 +155,7 @@ def _one_step(
 ) -> tuple[State, Float[Array, " terms"]]:
     dim = config.sizes.env_dim
     uniform = uniform_numbers(state.key, state.moments.count, 3 + 2 * dim)
-    batch = _draw_batch(config, problem, uniform[:3])
+    domain, batch = _draw_batch(config, problem, uniform[:3])
     normal = normal_numbers(uniform[3 : 3 + dim], uniform[3 + dim :])
     weights = eqx.tree_at(
         lambda w: w.acyclicity,
@@ -171,6 +174,7 @@ def _one_step(
                 batch,
                 config.decoder_rows,
                 normal,
+                problem.lessons[domain],
             )
 
         gradient, terms = jax.grad(loss, has_aux=True)(vector)
@@ -231,7 +235,9 @@ def _count(tree: Any) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(tree))
 
 
-def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]) -> obj.Batch:
+def _draw_batch(
+    config: StepConfig, problem: Problem, uniform: Float[Array, "3"]
+) -> tuple[Array, obj.Batch]:
     """Rows of one domain: chosen by size, as many as a random batch size, a random window."""
     blocks = problem.blocks
     reached = jnp.cumsum(blocks.n_rows) / blocks.n_rows.sum()
@@ -247,7 +253,7 @@ def _draw_batch(config: StepConfig, problem: Problem, uniform: Float[Array, "3"]
         return jax.lax.dynamic_slice(block, begin, (1, config.batch_rows, block.shape[-1]))[0]
 
     present = (jnp.arange(config.batch_rows) < size).astype(float)
-    return obj.Batch(window(blocks.values), window(blocks.observed), present)
+    return domain, obj.Batch(window(blocks.values), window(blocks.observed), present)
 
 
 def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Float[Array, ""]:
@@ -262,7 +268,8 @@ def validation_loss(config: StepConfig, problem: Problem, vector: Array) -> Floa
         inputs = layout.inputs(values, observed)
         env = network.infer(layout, inputs, present, problem.weights.prior_precision).mean
         env = env * config.formulation.uses_environment
-        outputs = network.predict(layout, problem.parents, inputs, env[None])[0].mean(0)
+        votes = network.predict(layout, problem.parents, inputs, env[None])[0]
+        outputs = jnp.tensordot(problem.trust, votes, 1)
         batch = obj.Batch(values, observed, present)
         loss = obj.prediction(config.formulation, layout, network, outputs, batch)
         return loss, (present * observed[:, -1]).sum()

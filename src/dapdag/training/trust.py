@@ -1,0 +1,109 @@
+"""How far to trust E: adaptation is worth what it gains on sources that it has not seen.
+
+Until the graph settles every vote learns the label from all sources but a few of its own, and
+beside each vote that sees E there is a pooled one that does not. On the sources that both have not
+seen, their losses tell how much of the prediction E should make. Then all votes learn from all
+sources to the end.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._compiled import compiled
+from ..model import objective as obj
+from ..model.likelihoods import mean
+from .step import Problem, StepConfig
+
+SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
+SHARES_OF_SOURCES = 8
+ROWS = 512
+
+
+def first_lessons(
+    n_predictors: int, n_pooled: int, n_domains: int, n_sources: int, member: int
+) -> np.ndarray:
+    """Every vote learns from all domains but a few: [domains, votes].
+
+    A vote leaves out one source in `SHARES_OF_SOURCES` (or fewer, if there are not so many), and
+    the votes of several members go on where those of the one before stopped. The less is left
+    out, the more the votes are like those that will predict.
+    """
+    votes = max(n_predictors + n_pooled, 1)
+    if not n_pooled:
+        return np.ones((n_domains, votes), dtype=np.float32)
+    shares = max(min(n_sources, SHARES_OF_SOURCES), n_predictors)
+    share = (np.arange(votes) % n_predictors + member * n_predictors) % shares
+    unseen = np.arange(n_domains)[:, None] % shares == share[None, :]
+    return (~unseen).astype(np.float32)
+
+
+def even_trust(votes: int) -> np.ndarray:
+    return np.full(votes, 1.0 / votes, dtype=np.float32)
+
+
+def trust_of(losses: np.ndarray, n_predictors: int, n_pooled: int) -> np.ndarray:
+    """Weights of the votes of one estimator, from its members' losses [members, domains, shares].
+
+    Domains count alike; those without labels, or without a vote that has not seen them, are NaN.
+    """
+    if not n_pooled:
+        return even_trust(max(n_predictors, 1))
+    known = losses[np.isfinite(losses).all(-1)]
+    share = SHARES[np.argmin(known.mean(0))] if len(known) else 0.5
+    weights = np.repeat([share / n_predictors, (1 - share) / n_pooled], [n_predictors, n_pooled])
+    return weights.astype(np.float32)
+
+
+@compiled
+def unseen_losses(
+    config: StepConfig, problem: Problem, vectors: Array
+) -> Float[Array, "lanes domains shares"]:
+    """Loss of each domain under the votes that have not seen it, for every share of E."""
+    sizes = config.sizes
+
+    def one_lane(lane: tuple[Problem, Array]) -> Array:
+        problem, vector = lane
+        network, layout, blocks = config.network(vector), problem.layout, problem.blocks
+        only_label = obj.label_layout(layout, sizes.label_columns)
+        rows = min(ROWS, blocks.values.shape[1])
+
+        def one_domain(domain: tuple[Array, Array, Array, Array]) -> Array:
+            lessons, values, observed, n = domain
+            values, observed = values[:rows], observed[:rows]
+            present = (jnp.arange(rows) < n).astype(jnp.float32)
+            inputs = layout.inputs(values, observed)
+            env = network.infer(layout, inputs, present, problem.weights.prior_precision).mean
+            votes = network.predict(layout, problem.parents, inputs, env[None])[0]
+            means = jax.vmap(lambda outputs: mean(only_label, outputs))(votes)
+            unseen = 1.0 - lessons[: sizes.n_predictors]
+            with_env, pooled = (
+                jnp.tensordot(unseen / unseen.sum(), part, 1)  # NaN if all votes have seen it
+                for part in (means[: sizes.n_predictors], means[sizes.n_predictors :])
+            )
+            known = present * observed[:, -1]
+            truth = values[:, -sizes.label_columns :]
+
+            def loss(share: Array) -> Array:
+                return _loss(
+                    layout.label_kind, share * with_env + (1 - share) * pooled, truth, known
+                )
+
+            return jax.vmap(loss)(jnp.asarray(SHARES, dtype=jnp.float32))
+
+        domains = (problem.lessons, blocks.values, blocks.observed, blocks.n_rows)
+        return jax.lax.map(one_domain, domains)
+
+    return jax.lax.map(one_lane, (problem, vectors))
+
+
+def _loss(kind: str, means: Array, truth: Array, known: Array) -> Float[Array, ""]:
+    """Mean log-loss of classes; logarithm of the mean squared error of numbers.
+
+    The logarithm keeps one domain that nobody can predict from deciding for all.
+    """
+    if kind == "continuous":
+        return jnp.log((known * (truth[:, 0] - means[:, 0]) ** 2).sum() / known.sum())
+    likely = truth * means if kind == "categorical" else truth * means + (1 - truth) * (1 - means)
+    return -(known * jnp.log(jnp.maximum(likely.sum(-1), 1e-6))).sum() / known.sum()

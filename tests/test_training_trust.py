@@ -1,0 +1,63 @@
+"""How far a prediction trusts E, judged on sources that a vote has not seen."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dapdag import DAPDAGRegressor
+from dapdag.training.trust import SHARES, even_trust, first_lessons, trust_of
+
+
+def test_every_source_is_left_out_by_some_vote_and_no_vote_leaves_out_many():
+    lessons = sum(1 - first_lessons(4, 4, 16, 9, member) for member in range(3))
+    assert (lessons[:9].sum(1) > 0).all()
+    one = 1 - first_lessons(4, 4, 16, 9, 0)
+    assert one[:9].sum(0).max() <= 2
+    np.testing.assert_array_equal(one[:, :4], one[:, 4:])  # a pooled vote beside each
+
+
+def test_few_sources_are_left_out_one_by_one():
+    unseen = 1 - first_lessons(4, 4, 4, 3, 0)
+    np.testing.assert_array_equal(unseen[:3, :3], np.eye(3))
+
+
+def test_without_pooled_votes_all_learn_everything():
+    assert first_lessons(4, 0, 8, 5, 0).all()
+    np.testing.assert_allclose(trust_of(np.zeros((1, 2, 11)), 4, 0), even_trust(4))
+
+
+@pytest.mark.parametrize("best", [0, 3, 10])
+def test_trust_is_the_share_with_the_least_mean_loss(best):
+    losses = np.abs(SHARES - SHARES[best]) * np.ones((2, 5, 1))
+    losses[0, 0] = np.nan  # a domain without labels
+    trust = trust_of(losses, 4, 4)
+    assert trust.sum() == pytest.approx(1)
+    assert trust[:4].sum() == pytest.approx(SHARES[best])
+
+
+SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}
+
+
+def shifted(label_moves):
+    """Sites whose feature's mean is E; E moves the label's level, or noise does."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for site, env in enumerate(np.linspace(-2, 2, 8)):
+        x = env + rng.normal(size=100)
+        z = rng.normal(size=100)
+        level = 3 * env if label_moves else rng.normal(0, 1.5)
+        y = z + level + 0.3 * rng.normal(size=100)
+        parts.append(pd.DataFrame({"x": x, "z": z, "y": y, "site": site}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def share_of_env(table):
+    est = DAPDAGRegressor(**SMALL)
+    est.fit(table[["x", "z"]], table["y"], sample_domain=table["site"])
+    return est._fit_.model.trust[: est.n_predictors].sum()
+
+
+def test_e_is_trusted_where_it_moves_the_label_and_less_where_levels_are_random():
+    useful, idle = (share_of_env(shifted(moves)) for moves in (True, False))
+    assert useful >= 0.8
+    assert idle < useful
