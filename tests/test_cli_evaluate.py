@@ -43,7 +43,7 @@ def test_table_has_a_row_per_site_and_a_column_per_method(table: Path, tmp_path:
     output = tmp_path / "scores.csv"
     done = dapdag(*arguments(table, "--methods", "linear,forest", "-o", output))
     assert done.code == 0, done.err
-    assert all(word in done.out for word in (*SITES, "linear", "forest", "log-loss", "Mean rank"))
+    assert all(word in done.out for word in (*SITES, "linear", "forest", "Log-loss", "Mean rank"))
     assert_fits_a_terminal(done.out.partition("Wrote")[0])
     scores = pd.read_csv(output)
     assert set(scores["target"]) == set(SITES) and set(scores["method"]) == {"linear", "forest"}
@@ -61,7 +61,7 @@ def test_one_site_can_be_left_out_alone(table: Path) -> None:
 
 def test_metric_of_the_table_can_be_chosen(table: Path) -> None:
     done = dapdag(*arguments(table, "--methods", "linear", "--metric", "auc", "-q"))
-    assert "AUC" in done.out and "log-loss" not in done.out and "Mean rank" not in done.out
+    assert "AUC" in done.out and "Log-loss" not in done.out and "Mean rank" not in done.out
 
 
 @pytest.mark.parametrize(

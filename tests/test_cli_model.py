@@ -141,6 +141,25 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
     assert json.loads(dapdag("inspect", output, "--json").out)["assessed"]
 
 
+def test_site_with_one_row_is_learned_from_with_a_warning(numbers: Numbers) -> None:
+    from dapdag import load
+
+    frame = pd.read_csv(numbers.data, dtype=str)
+    more = pd.concat([frame, frame.iloc[[0]].assign(hospital="solo")])
+    more.to_csv(numbers.folder / "solo.csv", index=False)
+    done = dapdag(
+        *("fit", numbers.folder / "solo.csv", "--label", "outcome", "--domain", "hospital", "-q"),
+        *("--drop", "patient", "-o", numbers.folder / "solo", *TINY),
+    )
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "warning: 1 site with one row only ('solo'): so little says next to nothing about a site"
+    ]
+    environments = load(numbers.folder / "solo").source_environments_
+    assert list(environments.index) == ["h0", "h1", "h2", "solo"]
+    assert np.isfinite(environments.to_numpy()).all()
+
+
 def test_fit_stops_after_the_schema_when_asked_to(numbers: Numbers) -> None:
     output = numbers.folder / "never"
     done = dapdag(

@@ -169,12 +169,12 @@ def _show(found: Evaluation, metric: str | None, in_full: bool) -> None:
     table = found.by_target(name)
     rows = [[str(site), *(number(v, 3) for v in row)] for site, row in table.iterrows()]
     rows.append(["mean", *(number(v, 3) for v in table.mean())])
-    goal = METRICS[name].goal
+    goal, title = METRICS[name].goal, METRICS[name].title
     aim = f"best at {goal:g}" if abs(goal) < 2 else f"{'high' if goal > 0 else 'low'} is good"
     print_table(
         ["site", *map(str, table.columns)],
         rows,
-        title=f"{METRICS[name].title} at each site when it is left out ({aim})",
+        title=f"{title[:1].upper()}{title[1:]} at each site when it is left out ({aim})",
         numbers=range(1, table.shape[1] + 1),
         most=1000,
     )

@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,7 +195,7 @@ def _decimal(records: list[list[str]]) -> str:
 def _check_header(
     path: Path, names: tuple[str, ...], records: list[list[str]], separator: str
 ) -> None:
-    repeated = next((n for k, n in enumerate(names) if n and n in names[:k]), None)
+    repeated = next((n for n, times in Counter(names).items() if n and times > 1), None)
     if looks_like_data(names):
         raise ValueError(
             f"{path} starts with {', '.join(names[:4])}{', …' if len(names) > 4 else ''}, which "
