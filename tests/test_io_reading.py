@@ -33,7 +33,7 @@ def written(folder: Path, content: str | bytes, name: str = "table.csv") -> Path
         "\ufeffa,b,c\r\n1.5,x,3\r\n\r\n2.5,y,4\r\n",
         "a,b,c\r1.5,x,3\r2.5,y,4\r",
         "a;b;c\n1,5;x;3\n2,5;y;4\n".encode("utf-16"),
-        gzip.compress(b"a,b,c\n1.5,x,3\n2.5,y,4\n"),
+        gzip.compress(b"a,b,c\n1.5,x,3\n2.5,y,4\n", mtime=0),
         bz2.compress(b"a;b;c\n1,5;x;3\n2,5;y;4\n"),
         lzma.compress(b"a\tb\tc\n1.5\tx\t3\n2.5\ty\t4\n"),
     ],
@@ -98,7 +98,7 @@ def test_parquet_is_known_by_its_content(tmp_path: Path, index: pd.Index | None)
         (b"\xd0\xcf\x11\xe0...", ["spreadsheet", "save the sheet as CSV"]),
         (b"\x01\x00\x02\x00", ["neither text nor Parquet"]),
         (b"PAR1....PAR1", ["Parquet file that cannot be read"]),
-        (gzip.compress(b"a,b\n1,2\n")[:-9], ["damaged gzip"]),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], ["damaged gzip"]),
     ],
     ids=lambda value: repr(value[:16]) if isinstance(value, str | bytes) else "",
 )

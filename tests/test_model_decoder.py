@@ -191,4 +191,5 @@ def test_path_strength_is_the_jacobian_where_every_unit_is_on():
     found = np.asarray(jacobians(positive, ALL, row, env)[0])
     for i, j in np.ndindex(VARIABLES, VARIABLES):
         if i != j:
-            np.testing.assert_allclose(found[BLOCKS[j], BLOCKS[i]].mean(), strength[i, j], rtol=1e-4)
+            block = found[BLOCKS[j], BLOCKS[i]]
+            np.testing.assert_allclose(block.mean(), strength[i, j], rtol=1e-4)
