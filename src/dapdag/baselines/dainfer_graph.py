@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import to_networkx
-from ..graph_baselines.cdnod import augmented_graph
+from ..graph_baselines.cd_nod import augmented_graph
 from ..graph_baselines.domain_test import DomainTest
 from ..table import Discrete, Table
 
@@ -45,7 +45,7 @@ def learn_blanket(
         for v in varied
     ]
     test = DomainTest(blocks, is_number, domain)
-    found = augmented_graph(test, len(varied), alpha, max_condition)
+    found = augmented_graph(test, len(varied), alpha, max_condition, by_largest_p=True)
     mask = np.zeros((len(variables), len(variables)), dtype=bool)
     mask[np.ix_(varied, varied)] = found.mask
     changing = np.zeros(len(variables), dtype=bool)

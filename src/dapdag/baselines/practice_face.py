@@ -66,10 +66,10 @@ class DomainClassifier(ClassifierMixin, DomainEstimator):
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
-def labelled_sources(sample: Sample) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Features and labels of the sources' rows that have a label; classes as codes."""
+def labelled_sources(sample: Sample) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Positions and labels of the sources' rows that have a label; classes as codes."""
     rows = np.flatnonzero(sample.is_source & pd.notna(sample.y))
     y = sample.y[rows]
     if sample.classes is not None:
-        return sample.X.iloc[rows], np.searchsorted(sample.classes, y.astype(sample.classes.dtype))
-    return sample.X.iloc[rows], y.astype(float)
+        return rows, np.searchsorted(sample.classes, y.astype(sample.classes.dtype))
+    return rows, y.astype(float)

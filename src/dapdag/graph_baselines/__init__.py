@@ -1,6 +1,6 @@
 """Graphs of other methods, to compare ours with; `GRAPH_METHODS` has them all."""
 
-from dapdag.graph_baselines.cdnod import cdnod
+from dapdag.graph_baselines.cd_nod import cdnod
 from dapdag.graph_baselines.methods import GRAPH_METHODS, GraphMethod
 from dapdag.graph_baselines.sorting import explained_variance, r2_sort_n_regress, sort_n_regress
 

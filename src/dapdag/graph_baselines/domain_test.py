@@ -32,9 +32,6 @@ class DomainTest:
     domain : code of each row's domain
     """
 
-    # What causal-learn asks of a test.
-    method = "domain"
-
     def __init__(
         self,
         blocks: Sequence[Array],

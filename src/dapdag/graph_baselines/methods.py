@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 
 from dapdag.graph import empty_graph
-from dapdag.graph_baselines.cdnod import cdnod
+from dapdag.graph_baselines.cd_nod import cdnod
 from dapdag.graph_baselines.sorting import r2_sort_n_regress
 from dapdag.graph_baselines.tables import column_names
 

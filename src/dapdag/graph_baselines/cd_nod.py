@@ -43,8 +43,9 @@ def cdnod(
         Finite numbers, more rows than columns.
     sample_domain : one label per row, at least two domains
     alpha : level of the independence tests
-    test : ``"fisherz"``, which takes the index for a number, or ``"domain"``, which takes it for
-        a label and also finds changes of slope and of noise; see `DomainTest`.
+    test : ``"fisherz"``, which takes the index for a number, with causal-learn's defaults; or
+        ``"domain"``, which takes it for a label and also finds changes of slope and of noise (see
+        `DomainTest`), with colliders found by the largest p-value.
     max_condition : largest conditioning set; None for no limit
 
     Returns
@@ -61,10 +62,8 @@ def cdnod(
     if test == "fisherz":
         found = augmented_graph(_fisher_z(Z[:, varied], domain), len(varied), alpha, max_condition)
     elif test == "domain":
-        blocks = [Z[:, [j]] for j in varied]
-        found = augmented_graph(
-            DomainTest(blocks, [True] * len(blocks), domain), len(varied), alpha, max_condition
-        )
+        independence = DomainTest([Z[:, [j]] for j in varied], [True] * len(varied), domain)
+        found = augmented_graph(independence, len(varied), alpha, max_condition, by_largest_p=True)
     else:
         raise ValueError(f"test must be 'fisherz' or 'domain', got {test!r}.")
     mask = np.zeros((len(names), len(names)), dtype=bool)
@@ -77,11 +76,17 @@ def cdnod(
 
 
 def augmented_graph(
-    test: Test, n_variables: int, alpha: float, max_condition: int | None = None
+    test: Test,
+    n_variables: int,
+    alpha: float,
+    max_condition: int | None = None,
+    by_largest_p: bool = False,
 ) -> AugmentedGraph:
     """Skeleton, colliders and Meek's rules by causal-learn, with the domain as the last variable.
 
-    `test(i, j, given)` returns a p-value; the domain has the index `n_variables`.
+    `test(i, j, given)` returns a p-value; the domain has the index `n_variables`. `by_largest_p`
+    looks at all conditioning sets to tell a collider, and not only at those that took an edge
+    away first.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}.")
@@ -91,7 +96,7 @@ def augmented_graph(
         # Only the number of columns is read here; the test holds the data.
         np.zeros((1, n_variables + 1)),
         alpha,
-        test,
+        _Bounded(test, max_condition),
         show_progress=False,
         max_k=max_condition,
     )
@@ -99,13 +104,27 @@ def augmented_graph(
     for neighbour in graph.G.get_adjacent_nodes(nodes[-1]):
         graph.G.add_directed_edge(nodes[-1], neighbour)
     existing_colliders_first = 2
-    graph = parts.meek(parts.uc_sepset(graph, existing_colliders_first))
+    find_colliders = parts.maxp if by_largest_p else parts.uc_sepset
+    graph = parts.meek(find_colliders(graph, existing_colliders_first))
     # marks[i, j] is the mark at i of the edge between i and j: −1 tail, 1 arrow
     marks = np.asarray(graph.G.graph)
     directed = (marks == -1) & (marks.T == 1)
     undirected = (marks != 0) & (marks == marks.T)
     mask = consistent_extension(directed[:-1, :-1], undirected[:-1, :-1])
     return AugmentedGraph(mask, directed[-1, :-1])
+
+
+class _Bounded:
+    """A test that calls nothing independent given more variables than allowed."""
+
+    method = "bounded"  # causal-learn asks for a name
+
+    def __init__(self, test: Test, max_condition: int | None) -> None:
+        self._test = test
+        self._limit = np.inf if max_condition is None else max_condition
+
+    def __call__(self, i: int, j: int, given: Any = ()) -> float:
+        return 0.0 if len(given) > self._limit else float(self._test(i, j, given))
 
 
 def _fisher_z(Z: NDArray[np.float64], domain: NDArray[np.intp]) -> Test:
@@ -117,6 +136,7 @@ def _fisher_z(Z: NDArray[np.float64], domain: NDArray[np.intp]) -> Test:
 class _CausalLearn:
     skeleton_discovery: Any
     uc_sepset: Any
+    maxp: Any
     meek: Any
     CIT: Any
 
@@ -126,9 +146,9 @@ def _causal_learn() -> _CausalLearn:
         from causallearn.utils.cit import CIT
         from causallearn.utils.PCUtils.Meek import meek
         from causallearn.utils.PCUtils.SkeletonDiscovery import skeleton_discovery
-        from causallearn.utils.PCUtils.UCSepset import uc_sepset
+        from causallearn.utils.PCUtils.UCSepset import maxp, uc_sepset
     except ImportError as error:
         raise ValueError(
             "CD-NOD needs the package causal-learn: pip install 'dapdag[bench]'"
         ) from error
-    return _CausalLearn(skeleton_discovery, uc_sepset, meek, CIT)
+    return _CausalLearn(skeleton_discovery, uc_sepset, maxp, meek, CIT)
