@@ -4,7 +4,7 @@ What only some of them have, environments and a graph, stands in `_parts`.
 """
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
@@ -56,7 +56,8 @@ class NetworkEstimator(BaseEstimator):
         settings = self._settings()
         sample = self._sample(training_sample(self, X, y, sample_domain, self._regression))
         _report_idle_columns(sample)
-        self._adopt(self._train(sample, settings), sample.domain_labels[: sample.n_sources])
+        fit = self._train([sample], settings)[0]
+        self._adopt(fit, sample.domain_labels[: sample.n_sources])
         return self
 
     def _settings(self) -> Settings:
@@ -68,8 +69,9 @@ class NetworkEstimator(BaseEstimator):
         """The rows to train on."""
         return sample
 
-    def _train(self, sample: Sample, settings: Settings) -> Fit:
-        return fit_models([sample], settings)[0]
+    def _train(self, samples: Sequence[Sample], settings: Settings) -> list[Fit]:
+        """One fit per sample; samples of one shape train as lanes of one program."""
+        return fit_models(samples, settings)
 
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         """Take over what was learned; also used when a model is loaded."""

@@ -1,7 +1,8 @@
 """What the paper compares with: estimators with the face of DAPDAG's, loaded on first use.
 
-Each is DAPDAG with pieces taken out, so that a comparison shows what the pieces are worth and
-not a difference in widths, scaling, optimiser or early stopping.
+MLP, CASTLE and BRM are DAPDAG with pieces taken out, and MDAN is the MLP trained against domain
+classifiers, so that a comparison shows what the pieces are worth and not a difference in widths,
+scaling, optimiser or early stopping.
 """
 
 from __future__ import annotations
@@ -10,11 +11,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dapdag.baselines.brm import BRMClassifier, BRMRegressor
+    from dapdag.baselines.castle import CASTLEClassifier, CASTLERegressor
+    from dapdag.baselines.mdan import MDANClassifier, MDANRegressor
     from dapdag.baselines.mlp import MLPClassifier, MLPRegressor
 
-__all__ = ["MLPClassifier", "MLPRegressor"]
+__all__ = [
+    "BRMClassifier",
+    "BRMRegressor",
+    "CASTLEClassifier",
+    "CASTLERegressor",
+    "MDANClassifier",
+    "MDANRegressor",
+    "MLPClassifier",
+    "MLPRegressor",
+]
 
 _HOME = {
+    "BRMClassifier": "dapdag.baselines.brm",
+    "BRMRegressor": "dapdag.baselines.brm",
+    "CASTLEClassifier": "dapdag.baselines.castle",
+    "CASTLERegressor": "dapdag.baselines.castle",
+    "MDANClassifier": "dapdag.baselines.mdan",
+    "MDANRegressor": "dapdag.baselines.mdan",
     "MLPClassifier": "dapdag.baselines.mlp",
     "MLPRegressor": "dapdag.baselines.mlp",
 }

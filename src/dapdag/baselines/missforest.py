@@ -1,7 +1,7 @@
 """MissForest: every column with missing cells is predicted from all others by a random forest."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -69,13 +69,17 @@ class MissForestImputer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> pd.DataFrame:
         """Learn the forests, and return the table with its missing cells filled."""
+        frame = as_frame(self, X, reset=True)
+        return self.fit_frame(frame, categorical_columns(self.categorical_features, frame))
+
+    def fit_frame(self, frame: pd.DataFrame, categorical: Collection[Hashable]) -> pd.DataFrame:
+        """`fit_transform` of a table that was checked before."""
         if self.max_iter < 1 or self.n_estimators < 1:
             raise ValueError(
                 f"max_iter and n_estimators must be at least 1, got {self.max_iter} and "
                 f"{self.n_estimators}"
             )
-        frame = as_frame(self, X, reset=True)
-        self.columns_ = learn_columns(frame, categorical_columns(self.categorical_features, frame))
+        self.columns_ = learn_columns(frame, categorical)
         values = encode(self.columns_, frame)
         missing = np.isnan(values)
         self.start_ = _first_guess(self.columns_, values)

@@ -46,13 +46,13 @@ class _MissForest(DomainEstimator):
         if sample.classes is not None:
             label = label.astype(pd.CategoricalDtype(list(sample.classes)))
         self.imputer_ = MissForestImputer(
-            categorical_features=[c for c in self._features_ if c in sample.categorical],
             max_iter=self.max_iter,
             n_estimators=self.n_estimators,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        self.imputer_.fit(pd.concat([features, label], axis=1))
+        self.imputer_.fit_frame(pd.concat([features, label], axis=1), sample.categorical)
+        self.n_iter_ = max(1, self.imputer_.n_iter_)
         self._label_forest_ = self.imputer_.forest_of(features.shape[1])
         cells = encode(self.imputer_.columns_[:-1], features)
         self._completed_targets_ = {
@@ -81,8 +81,9 @@ class _MissForest(DomainEstimator):
         return values
 
     def _label_inputs(self, X: Any) -> NDArray[np.float64]:
+        completed = self._completed(X)
         columns = self.imputer_.columns_
-        return other_columns(columns, self._completed(X), len(columns) - 1)
+        return other_columns(columns, completed, len(columns) - 1)
 
 
 def _with_values(X: pd.DataFrame) -> list[Hashable]:
@@ -109,7 +110,8 @@ class MissForestRegressor(_MissForest, DomainRegressor):
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """The imputed label of every row; `sample_domain` makes no difference."""
-        return self._label_forest_.predict(self._label_inputs(X))
+        inputs = self._label_inputs(X)
+        return self._label_forest_.predict(inputs)
 
 
 class MissForestClassifier(_MissForest, DomainClassifier):
@@ -120,6 +122,7 @@ class MissForestClassifier(_MissForest, DomainClassifier):
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """Probability of each of `classes_` by the label's forest; no difference by domain."""
-        found = self._label_forest_.predict_proba(self._label_inputs(X))
+        inputs = self._label_inputs(X)
+        found = self._label_forest_.predict_proba(inputs)
         levels = list(self.imputer_.columns_[-1].levels or ())
         return found[:, [levels.index(c) for c in self.classes_]]

@@ -65,7 +65,8 @@ class PracticeRegressor(_Practice, DomainRegressor):
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """The label of every row; `sample_domain` makes no difference."""
-        return np.asarray(self.model_.predict(self._ready(X)), dtype=float)
+        Z = self._ready(X)
+        return np.asarray(self.model_.predict(Z), dtype=float)
 
 
 class PracticeClassifier(_Practice, DomainClassifier):
@@ -76,4 +77,5 @@ class PracticeClassifier(_Practice, DomainClassifier):
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """Probability of each of `classes_`; `sample_domain` makes no difference."""
-        return np.asarray(self.model_.predict_proba(self._ready(X)), dtype=float)
+        Z = self._ready(X)
+        return np.asarray(self.model_.predict_proba(Z), dtype=float)

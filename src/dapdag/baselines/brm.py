@@ -1,0 +1,93 @@
+"""BRM: DAPDAG's encoder of E and its predictors of the label, and nothing else.
+
+No variable but the label is reconstructed and there is no graph, so E is learned from what helps
+to predict the label alone.
+"""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from .._estimator import NetworkClassifier, NetworkRegressor
+from .._parts import WithEnvironments
+from ..fitting import Sample
+from ..settings import Settings
+from ._network import NetworkBaseline, sources_only
+
+
+class _BRM(WithEnvironments, NetworkBaseline):
+    """What is taken out of DAPDAG: the decoder."""
+
+    _absent_terms: ClassVar[tuple[str, ...]] = ("reconstruction", "acyclicity", "sparsity")
+
+    def __init__(
+        self,
+        *,
+        bayesian: bool = True,
+        env_dim: int = 1,
+        hidden: int = 16,
+        n_predictors: int = 4,
+        n_members: int = 3,
+        max_epochs: int = 150,
+        patience: int = 20,
+        learning_rate: float = 5e-3,
+        weight_decay: float = 0.0,
+        env_weight: float = 1.0,
+        prior_precision: float = 1.0,
+        prior_scale: float = 1.0,
+        validation_fraction: float = 0.1,
+        alternating: bool = False,
+        n_draws: int = 32,
+        categorical_features: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            n_members=n_members,
+            max_epochs=max_epochs,
+            patience=patience,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            validation_fraction=validation_fraction,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.bayesian = bayesian
+        self.env_dim = env_dim
+        self.n_predictors = n_predictors
+        self.env_weight = env_weight
+        self.prior_precision = prior_precision
+        self.prior_scale = prior_scale
+        self.alternating = alternating
+        self.n_draws = n_draws
+
+    def _settings(self) -> Settings:
+        return replace(
+            super()._settings(),
+            uses_structure=False,
+            # No graph is read off on the way: the best weights may come from any epoch.
+            exact_graph=False,
+            label_apart=True,
+        )
+
+    def _sample(self, sample: Sample) -> Sample:
+        # Without a reconstruction, rows without a label have nothing to teach.
+        return sources_only(sample)
+
+
+class BRMRegressor(_BRM, NetworkRegressor):
+    """Predict a number from the features and the site's environment E, without a graph.
+
+    The label comes from the same predictors as DAPDAG's, fed with the features, E and E². (The
+    label's own filter, the other form of DAPDAG, is one of them without E².) Parameters and
+    attributes are those of `DAPDAGRegressor` that still mean something; rows of targets (negative
+    `sample_domain`) are left out at `fit`.
+    """
+
+
+class BRMClassifier(_BRM, NetworkClassifier):
+    """Predict a class from the features and the site's environment E, without a graph.
+
+    Parameters and attributes are those of `BRMRegressor`.
+    """

@@ -1,0 +1,100 @@
+"""CASTLE: DAPDAG's decoder on the pooled sources, without encoder and E (Kyono et al. 2020).
+
+The label is predicted through its own structural filter, and the hidden layer after it is shared
+with the reconstructions of all features: that is how the graph regularises the prediction.
+DAPDAG's other form, predictors of the label beside an exact graph, would share nothing with the
+graph here and be the pooled MLP.
+"""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from .._estimator import NetworkClassifier, NetworkRegressor
+from .._parts import WithGraph
+from ..fitting import Sample
+from ..settings import Settings
+from ._network import NetworkBaseline, pooled
+
+
+class _CASTLE(WithGraph, NetworkBaseline):
+    """What is taken out of DAPDAG: encoder and E."""
+
+    _absent_terms: ClassVar[tuple[str, ...]] = ("environment",)
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 16,
+        n_members: int = 3,
+        max_epochs: int = 150,
+        patience: int = 20,
+        learning_rate: float = 5e-3,
+        weight_decay: float = 0.0,
+        reconstruction_weight: float = 1.0,
+        structure_weight: float = 1.0,
+        acyclicity_weight: float = 1.0,
+        acyclicity_square: float = 1.0,
+        sparsity_weight: float = 0.01,
+        acyclicity: str | None = None,
+        edge_threshold: float = 0.1,
+        validation_fraction: float = 0.1,
+        categorical_features: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            n_members=n_members,
+            max_epochs=max_epochs,
+            patience=patience,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            validation_fraction=validation_fraction,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.reconstruction_weight = reconstruction_weight
+        self.structure_weight = structure_weight
+        self.acyclicity_weight = acyclicity_weight
+        self.acyclicity_square = acyclicity_square
+        self.sparsity_weight = sparsity_weight
+        self.acyclicity = acyclicity
+        self.edge_threshold = edge_threshold
+
+    def _settings(self) -> Settings:
+        return replace(super()._settings(), uses_environment=False, exact_graph=False)
+
+    def _sample(self, sample: Sample) -> Sample:
+        return pooled(sample)
+
+    def reconstruct(self, X: Any, y: Any) -> pd.DataFrame:
+        """Expected value of every variable given all others, in the units of the table.
+
+        Columns are variables in the order of `graph_` (a categorical variable: the probability of
+        each level as `name=level`); the label's column is a probability of the second class for
+        two classes.
+        """
+        return self._reconstruct(X, y)
+
+
+class CASTLERegressor(_CASTLE, NetworkRegressor):
+    """Predict a number with a network that a graph over all variables regularises.
+
+    Parameters and attributes are those of `DAPDAGRegressor` that still mean something.
+    `sample_domain` only says at `fit` which rows are unlabelled targets (negative integers), and
+    those are left out.
+
+    The constraint is soft, as in CASTLE: `graph_` is read off the strengths of the
+    reconstructions after training, and is made acyclic by leaving out the weakest edge of every
+    cycle, whatever the weights; `graph_.graph["removed"]` lists these.
+    """
+
+
+class CASTLEClassifier(_CASTLE, NetworkClassifier):
+    """Predict a class with a network that a graph over all variables regularises.
+
+    Parameters and attributes are those of `CASTLERegressor`.
+    """

@@ -1,0 +1,161 @@
+"""MDAN: the pooled MLP, on features that do not tell the domain (Zhao et al. 2018)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import NDArray
+
+from .._cache import compilation_cache
+from .._compiled import compiled
+from .._estimator import NetworkClassifier, NetworkRegressor
+from ..fitting import Fit, Sample, fit_models
+from ..inference import chunks
+from ..model import Layout, Sizes
+from ..model.network import unravel
+from ..settings import Settings
+from ..training.step import Problem, StepConfig
+from .mdan_network import MODES, Bound, features_of
+from .mdan_training import MDANConfig, MDANProblem
+from .mlp import PooledMLP
+
+TARGET = "target"
+
+
+class _MDAN(PooledMLP):
+    """The networks of the MLP, trained against one domain classifier per source."""
+
+    _absent_terms: ClassVar[tuple[str, ...]] = ()
+    needs_target: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        mode: str = "dynamic",
+        mu: float = 1e-2,
+        gamma: float = 10.0,
+        hidden: int = 16,
+        n_predictors: int = 4,
+        n_members: int = 3,
+        max_epochs: int = 150,
+        patience: int = 20,
+        learning_rate: float = 5e-3,
+        weight_decay: float = 0.0,
+        validation_fraction: float = 0.1,
+        categorical_features: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            n_predictors=n_predictors,
+            n_members=n_members,
+            max_epochs=max_epochs,
+            patience=patience,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            validation_fraction=validation_fraction,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.mode = mode
+        self.mu = mu
+        self.gamma = gamma
+
+    def _settings(self) -> Settings:
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be one of {list(MODES)}, not {self.mode!r}")
+        if not 0 <= self.mu < np.inf:
+            raise ValueError(f"mu must be a number of at least 0, not {self.mu!r}")
+        if not 0 < self.gamma < np.inf:
+            raise ValueError(f"gamma must be a positive number, not {self.gamma!r}")
+        # Squared errors and cross-entropies: a learned noise scale would change with training what
+        # mu and gamma mean.
+        return replace(super()._settings(), bayesian=False)
+
+    def _sample(self, sample: Sample) -> Sample:
+        """All targets as one domain, after the sources."""
+        if sample.is_source.all():
+            raise ValueError(
+                f"{type(self).__name__} adapts to a target at fit and was given none: add the "
+                "unlabelled rows of the target to X, with a negative integer in sample_domain "
+                "(their y is ignored)"
+            )
+        return replace(
+            sample,
+            domain=np.minimum(sample.domain, sample.n_sources),
+            domain_labels=(*sample.domain_labels[: sample.n_sources], TARGET),
+        )
+
+    def _train(self, samples: Sequence[Sample], settings: Settings) -> list[Fit]:
+        def adversarial(config: StepConfig, problem: Problem) -> tuple[MDANConfig, MDANProblem]:
+            lanes: Any = np.ones(len(samples) * settings.n_members, dtype=np.float32)
+            bound = Bound(self.mu * lanes, self.gamma * lanes, (self.mode == "hard") * lanes)
+            return (
+                MDANConfig(**vars(config), n_sources=samples[0].n_sources),
+                MDANProblem(**vars(problem), bound=bound),
+            )
+
+        return fit_models(samples, settings, by=adversarial)
+
+    def features(self, X: Any) -> NDArray[np.float32]:
+        """What the label is predicted from: the last hidden layer of all networks, side by side."""
+        model, frame = self._ready(X)
+        parts = []
+        with compilation_cache():
+            for rows, data, _ in chunks(model.table, frame):
+                found = _features(
+                    model.sizes, model.layout, model.vectors, data.values, data.observed
+                )
+                parts.append(np.asarray(found)[: rows.stop - rows.start])
+        return np.concatenate(parts)
+
+
+class MDANRegressor(_MDAN, NetworkRegressor):
+    """Predict a number from features that are alike in the sources and in the target.
+
+    The networks are those of `MLPRegressor`. Against each stands one classifier per source that
+    tells the source's rows from the target's by the last hidden layer, through a reversal of the
+    gradient.
+
+    Parameters
+    ----------
+    mode : "dynamic" weights the sources by the softmax of γ times their part of the bound (the
+        gradient of log Σ exp); "hard" trains on the worst source of each step alone.
+    mu : weight of the domain loss against the label's.
+    gamma : γ of the dynamic mode.
+    hidden, n_predictors, n_members, max_epochs, patience, learning_rate, weight_decay,
+    validation_fraction, categorical_features, random_state, verbose : those of `MLPRegressor`;
+        early stopping looks at the sources' validation rows, since the target has no labels.
+
+    The target is needed at `fit`: rows with negative integers in `sample_domain`, whose `y` is
+    ignored. Several targets count as one. `predict` needs no `sample_domain`.
+
+    Attributes
+    ----------
+    history_ : DataFrame per epoch of the mean over sources of the label's loss ("prediction") and
+        of the domain classifiers' ("domain"; log 2 means that they can only guess), the bound
+        ("total") and the sources' validation loss.
+    n_epochs_ : epochs that were trained.
+    """
+
+
+class MDANClassifier(_MDAN, NetworkClassifier):
+    """Predict a class from features that are alike in the sources and in the target.
+
+    Parameters and attributes are those of `MDANRegressor`.
+    """
+
+
+@compiled
+def _features(
+    sizes: Sizes, layout: Layout, vectors: Any, values: Any, observed: Any
+) -> Float[Array, "rows all_hidden"]:
+    inputs = layout.inputs(values, observed)
+    found = jax.vmap(lambda v: features_of(unravel(sizes, v), layout, inputs))(vectors)
+    return jnp.moveaxis(found, 2, 0).reshape(len(inputs), -1)  # from [members, votes, rows, hidden]

@@ -1,0 +1,100 @@
+"""Steps of MDAN for the training of `dapdag.training`: some rows of every domain in each step."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..model import Network
+from ..model import objective as obj
+from ..model.network import unravel
+from ..training.adam import clipped
+from ..training.random import uniform_numbers
+from ..training.step import (
+    Problem,
+    State,
+    StepConfig,
+    accepted,
+    initial_state,
+    moved,
+    network_size,
+    state_from,
+)
+from .mdan_network import TERMS, Bound, Critics, objective
+
+# Rows of each domain in a step: with nine sources a step still sees more labels than one of ours.
+ROWS = 32
+
+
+class MDANProblem(Problem):
+    """What a lane is trained on, and the bound that it minimises."""
+
+    bound: Bound
+
+
+@dataclass(frozen=True)
+class MDANConfig(StepConfig):
+    """The weights of the critics follow those of the network; the last domain is the target."""
+
+    n_sources: int
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return TERMS
+
+    def start(self, key: PRNGKeyArray) -> State:
+        key, k_critics = jax.random.split(key)
+        state = initial_state(self.sizes, key)
+        zeros, unravel_critics = ravel_pytree(self._no_critics())
+        drawn = unravel_critics(jax.random.normal(k_critics, zeros.shape))
+        start = jnp.concatenate([state.vector, ravel_pytree(drawn.scaled())[0]])
+        return state_from(start, jax.random.wrap_key_data(state.key))
+
+    def network(self, vector: Array) -> Network:
+        return unravel(self.sizes, vector[: network_size(self.sizes)])
+
+    def critics(self, vector: Array) -> Critics:
+        return ravel_pytree(self._no_critics())[1](vector[network_size(self.sizes) :])
+
+    def step(  # type: ignore[override]
+        self, problem: MDANProblem, state: State, progress: Array
+    ) -> tuple[State, Float[Array, " terms"]]:
+        uniform = uniform_numbers(state.key, state.moments.count, self.n_sources + 1)
+        batches = draw_batches(problem, uniform, min(ROWS, self.batch_rows))
+
+        def loss(vector: Array) -> tuple[Array, Array]:
+            return objective(
+                self.formulation,
+                self.network(vector),
+                self.critics(vector),
+                problem.layout,
+                batches,
+                problem.bound,
+            )
+
+        gradient, terms = jax.grad(loss, has_aux=True)(state.vector)
+        of_critics = jnp.arange(state.vector.shape[0]) >= network_size(self.sizes)
+        vector, moments = moved(problem.schedule, state, clipped(gradient, of_critics), progress)
+        return accepted(state, vector, moments, terms[-1]), terms
+
+    def _no_critics(self) -> Critics:
+        return Critics.zeros(self.sizes.n_predictors, self.n_sources, self.sizes.hidden)
+
+
+def draw_batches(problem: Problem, uniform: Float[Array, " domains"], rows: int) -> obj.Batch:
+    """A window of the shuffled rows of each of the first domains, one per random number."""
+    blocks = problem.blocks
+
+    def window(domain: Array, number: Array) -> obj.Batch:
+        n = blocks.n_rows[domain]
+        start = (number * n).astype(int)
+        begin = (domain, start, jnp.zeros_like(start))
+        values, observed = (
+            jax.lax.dynamic_slice(block, begin, (1, rows, block.shape[-1]))[0]
+            for block in (blocks.values, blocks.observed)
+        )
+        return obj.Batch(values, observed, (jnp.arange(rows) < n).astype(jnp.float32))
+
+    return jax.vmap(window)(jnp.arange(uniform.shape[0]), uniform)
