@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dapdag.cli.reproduce import reproduce, seed_range
+from dapdag.cli.reproduce import reproduce, seed_range, side_by_side
 from dapdag.experiments import CATALOGUE
 from dapdag.experiments.runs import Run
 
@@ -24,7 +24,7 @@ def test_list_names_every_experiment():
 
 
 def test_a_run_prints_its_table_and_can_go_on(tmp_path):
-    words = ("distances", "--preset", "tiny", "-o", tmp_path)
+    words = ("distances", "--preset", "tiny", "--jobs", 1, "-o", tmp_path)
     first = call(*words, "--seeds", "3:4")
     assert first.exit_code == 0, first.output
     assert "1 seeds (3–3)" in first.stdout and "rank correlation" in first.stdout
@@ -39,7 +39,7 @@ def test_runs_that_fail_are_named(tmp_path, monkeypatch):
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr("dapdag.experiments.distances.sinkhorn_distance", broken)
-    result = call("distances", "--preset", "tiny", "-o", tmp_path, "--seeds", "3:4")
+    result = call("distances", "--preset", "tiny", "--jobs", 1, "-o", tmp_path, "--seeds", "3:4")
     assert result.exit_code == 1
     key = Run.of("sinkhorn", 3, task="regression", labels=True, standardised=False).key
     assert f"{key}: RuntimeError: out of luck" in result.stderr
@@ -67,6 +67,13 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "there").write_text("")
     result = call("distances", "-o", tmp_path / "there")
     assert isinstance(result.exception, ValueError) and "is a file" in str(result.exception)
+
+
+def test_some_runs_go_side_by_side_unless_told_otherwise(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert side_by_side() == 4
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert side_by_side() == 1
 
 
 def test_seeds_are_first_and_last_plus_one():

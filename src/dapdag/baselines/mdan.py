@@ -93,6 +93,9 @@ class _MDAN(PooledMLP):
         )
 
     def _train(self, samples: Sequence[Sample], settings: Settings) -> list[Fit]:
+        if len({sample.n_sources for sample in samples}) > 1:
+            raise ValueError("samples that train together must have equally many sources")
+
         def adversarial(config: StepConfig, problem: Problem) -> tuple[MDANConfig, MDANProblem]:
             lanes: Any = np.ones(len(samples) * settings.n_members, dtype=np.float32)
             bound = Bound(self.mu * lanes, self.gamma * lanes, (self.mode == "hard") * lanes)

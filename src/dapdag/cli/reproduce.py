@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FAILED = 1
+MOST_JOBS = 4
 
 
 def reproduce(
@@ -24,7 +26,12 @@ def reproduce(
         str,
         typer.Option(help="'quick' (minutes, few repetitions) or 'paper' (the paper's, hours)."),
     ] = "quick",
-    jobs: Annotated[int, typer.Option(help="Runs side by side; -1 for all cores.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Runs side by side: by default a few, one where time is measured."
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="Folder; each experiment has one of its own there."),
@@ -62,7 +69,7 @@ def reproduce(
         "preset": preset,
         "seeds": None if seeds is None else seed_range(seeds),
         "methods": None if methods is None else [m.strip() for m in methods.split(",")],
-        "n_jobs": jobs,
+        "n_jobs": side_by_side() if jobs is None else jobs,
         "fresh": fresh,
         "verbose": 0 if quiet else 1,
     }
@@ -75,6 +82,11 @@ def reproduce(
         failed += _show(result, one, quiet)
     if failed:
         raise typer.Exit(FAILED)
+
+
+def side_by_side() -> int:
+    """Each core one run, but no more than a laptop's memory holds."""
+    return min(MOST_JOBS, os.cpu_count() or 1)
 
 
 def seed_range(text: str) -> range:

@@ -25,6 +25,7 @@ def prepare_studies(
     min_observed: int = 10,
     standardise: bool = True,
     random_state: int = 0,
+    n_jobs: int | None = None,
 ) -> tuple[DomainData, StudyReport]:
     """Complete, comparable tables from studies with missing cells and missing features.
 
@@ -39,7 +40,8 @@ def prepare_studies(
         it: a forest grown on a handful of values is no help.
     standardise : mean 0 and variance 1 for features that are neither binary nor categories, over
         all selected studies together, so that the shift between them stays.
-    random_state : seed of the imputer.
+    random_state, n_jobs : seed of MissForest, and trees it grows at once; an imputer that is
+        given has its own.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def prepare_studies(
     binary = {c: levels for c in X if (levels := _two_values(X[c])) is not None}
     coded = _with(X, {c: _share_of_high(X[c], high) for c, (_, high) in binary.items()})
     lacking = _lacking(X, study, min_observed)
-    make = _imputer_maker(imputer, random_state)
+    make = _imputer_maker(imputer, random_state, n_jobs)
     inside = _impute_each_study(coded, study, lacking, make)
     filled = _threshold(_borrow(inside, make), binary)
     selected = _select(X, study, lacking, n_studies)
@@ -134,11 +136,11 @@ def _lacking(X: pd.DataFrame, study: np.ndarray, min_observed: int) -> dict[Any,
     return found
 
 
-def _imputer_maker(imputer: Any, random_state: int) -> Callable[[], Any]:
+def _imputer_maker(imputer: Any, random_state: int, n_jobs: int | None) -> Callable[[], Any]:
     if imputer is None:
         from dapdag.baselines.missforest import MissForestImputer
 
-        imputer = MissForestImputer(random_state=random_state)
+        imputer = MissForestImputer(random_state=random_state, n_jobs=n_jobs)
     return lambda: clone(imputer)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,30 +49,46 @@ def new_figure(n_rows: int, n_columns: int, width: float, height: float) -> tupl
 
 
 def means_over(
-    ax: Axes, rows: pd.DataFrame, metric: str, column: str, methods: Sequence[str] | None = None
+    ax: Axes,
+    rows: pd.DataFrame,
+    metric: str,
+    column: str,
+    methods: Sequence[str] | None = None,
+    name_of: Callable[[str], str] = title,
+    look_of: Callable[[str], str] = lambda method: method,
 ) -> None:
-    """A line per method through its means over `column`, with standard errors, side by side."""
+    """A line per method through its means over `column`, side by side.
+
+    The bars are standard errors of the differences to the mean of all methods on the same seed:
+    what makes a seed hard for all of them does not count.
+    """
     part = rows[rows["metric"] == metric]
     names = list(dict.fromkeys(part["method"])) if methods is None else list(methods)
     ticks = sorted(part[column].unique())
-    place = {value: k for k, value in enumerate(ticks)}
+    values = pd.DataFrame({m: per_seed(part, metric, m, by=[column]) for m in names})
+    errors = _within_seeds(values)
     for k, method in enumerate(names):
-        values = per_seed(part, metric, method, by=[column]).groupby(level=0)
-        mean, error = values.mean(), values.sem().fillna(0.0)
+        mean = values[method].dropna().groupby(level=0).mean()
         shift = 0.0 if method == "oracle" else 0.4 * ((k + 0.5) / len(names) - 0.5)
-        style = look(method, names)
         ax.errorbar(
-            [place[v] + shift for v in mean.index],
+            [ticks.index(v) + shift for v in mean.index],
             mean,
-            yerr=error,
-            label=title(method),
+            yerr=errors[method].reindex(mean.index),
+            label=name_of(method),
             markersize=4.5,
             linewidth=2.0 if method == "dapdag-b" else 1.2,
             capsize=2,
             zorder=3 if method.startswith("dapdag") else 2,
-            **style,
+            **look(look_of(method), names),
         )
-    ax.set_xticks(range(len(ticks)), [f"{t:g}" if isinstance(t, float) else str(t) for t in ticks])
+    ax.set_xticks(range(len(ticks)), [str(t) for t in ticks])
+
+
+def _within_seeds(values: pd.DataFrame) -> pd.DataFrame:
+    """Standard errors of values whose rows are settings and seeds and whose columns are methods."""
+    if values.shape[1] > 1:
+        values = values.sub(values.mean(axis=1), axis=0)
+    return values.groupby(level=0).sem().fillna(0.0)
 
 
 def shared_legend(figure: Figure, axes: Any, n_columns: int = 6) -> None:

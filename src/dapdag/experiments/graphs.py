@@ -23,7 +23,7 @@ from ..graph_baselines import GRAPH_METHODS
 from . import methods
 from .cases import Case, first_sources, fit_all, predictions, scores
 from .comparison import N_DOMAINS
-from .figures import look, new_figure, shared_legend, tidy
+from .figures import look, means_over, new_figure, shared_legend, tidy
 from .runs import Budget, Experiment, Outcome, Parameters, Row, Run
 from .statements import Statement, better, mean_effect, per_seed, rank_correlation
 from .tables import method_table
@@ -34,7 +34,8 @@ FORMS: dict[str, dict[str, object]] = {
     "dapdag-b": {},
     "dapdag-b (paper's form)": {"exact_graph": False},
 }
-PEERS = ("cdnod", "cdnod-domain", "notears", "dagma", "r2-sort", "empty")
+FAST_PEERS = ("cdnod", "cdnod-domain", "r2-sort", "empty")
+SLOW_PEERS = ("notears", "dagma")
 
 
 @dataclass(frozen=True)
@@ -192,23 +193,7 @@ _LOOKS = {
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, metric: str, column: str) -> None:
-    part = rows[rows["metric"] == metric]
-    ticks = sorted(part[column].unique())
-    names = list(dict.fromkeys(part["method"]))
-    for k, method in enumerate(names):
-        values = per_seed(part, metric, method, by=[column]).groupby(level=0)
-        shift = 0.3 * ((k + 0.5) / len(names) - 0.5)
-        ax.errorbar(
-            [ticks.index(v) + shift for v in values.mean().index],
-            values.mean(),
-            yerr=values.sem().fillna(0.0),
-            label=name_of(method),
-            markersize=4.5,
-            capsize=2,
-            linewidth=2.0 if method == "dapdag-b" else 1.2,
-            **look(_LOOKS[method]),
-        )
-    ax.set_xticks(range(len(ticks)), [str(t) for t in ticks])
+    means_over(ax, rows, metric, column, name_of=name_of, look_of=_LOOKS.__getitem__)
 
 
 def _scatter(ax: Axes, rows: pd.DataFrame) -> None:
@@ -270,13 +255,13 @@ EXPERIMENT = Experiment(
     title="Evaluation of DAG learning",
     presets={
         "quick": GraphParameters(
-            methods=(*FORMS, *PEERS),
-            n_seeds=4,
+            methods=(*FORMS, *FAST_PEERS),
+            n_seeds=6,
             n_variables=(5, 10, 20),
             n_sources=(3, 9),
             budget=Budget(n_members=1, max_epochs=100),
         ),
-        "paper": GraphParameters(methods=(*FORMS, *PEERS), n_seeds=30),
+        "paper": GraphParameters(methods=(*FORMS, *FAST_PEERS, *SLOW_PEERS), n_seeds=30),
         "tiny": GraphParameters(
             methods=("dapdag-b", "r2-sort", "cdnod", "empty"),
             n_seeds=2,

@@ -15,8 +15,9 @@ Dataset = tuple[Any, Any, Any]  # X, y, sample_domain
 
 
 def can_share(estimator: Any) -> bool:
-    """Whether `fit_lanes` can fit this estimator: one on our network, not wrapped in a search."""
-    return isinstance(estimator, NetworkEstimator)
+    """Whether `fit_lanes` can fit it: our network, trained by our steps, not in a search."""
+    own_steps = getattr(type(estimator), "_train", None) is not NetworkEstimator._train
+    return isinstance(estimator, NetworkEstimator) and not own_steps
 
 
 def fit_lanes(estimator: NetworkEstimator, datasets: Sequence[Dataset]) -> list[Any]:

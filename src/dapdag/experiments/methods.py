@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from . import _some_methods as registry
+from ..baselines import registry
 from .runs import Budget
 
 ORACLE = "oracle"

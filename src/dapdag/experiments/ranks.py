@@ -34,6 +34,7 @@ N_BINS = 4
 @dataclass(frozen=True)
 class RankParameters(Parameters):
     labels: tuple[str, ...] = LABELS
+    n_sources: int = 9
     n_rows: int = 500
 
 
@@ -67,7 +68,7 @@ def compute(parameters: RankParameters, runs: Sequence[Run]) -> list[Outcome]:
             label=run["label"],
             random_state=run.seed,
         )
-        return first_sources(data, N_DOMAINS - 1)
+        return first_sources(data, parameters.n_sources)
 
     return score_runs(
         runs, case_of, parameters.budget, details=lambda case: {"env_distance": case.env_distance}
@@ -132,11 +133,15 @@ def distance_bins(ranked: pd.DataFrame) -> list[tuple[float, float]]:
     """Ranges of the distance that hold about as many seeds each."""
     distance = ranked.drop_duplicates("seed")["env_distance"].to_numpy()
     edges = np.unique(np.quantile(distance, np.linspace(0, 1, min(N_BINS, len(distance)) + 1)))
+    # A range holds its upper end but not its lower one, and the first must hold the nearest seed.
+    edges[0] -= 1e-9
     return [(float(a), float(b)) for a, b in itertools.pairwise(edges)]
 
 
 def _in_bin(part: pd.DataFrame, limits: tuple[float, float]) -> pd.DataFrame:
-    return part[part["env_distance"].between(*limits)]
+    low, high = limits
+    inside = (part["env_distance"] > low) & (part["env_distance"] <= high)
+    return part[inside]
 
 
 def figure(rows: pd.DataFrame, parameters: RankParameters) -> Figure:
@@ -242,6 +247,7 @@ EXPERIMENT = Experiment(
             methods=("dapdag-b", "mlp"),
             n_seeds=2,
             labels=("X5", "Y"),
+            n_sources=3,
             n_rows=60,
             budget=Budget(n_members=1, max_epochs=5),
         ),

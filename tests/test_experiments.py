@@ -1,0 +1,231 @@
+"""Every experiment in its smallest form: what it writes is complete and makes sense."""
+
+import functools
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dapdag import DAPDAGRegressor
+from dapdag.datasets import make_regression_domains
+from dapdag.experiments import CATALOGUE, load
+from dapdag.experiments.cases import first_sources
+from dapdag.experiments.lanes import fit_lanes
+from dapdag.experiments.ranks import sinks, with_ranks
+from dapdag.experiments.runner import Result, run
+from dapdag.experiments.sinkhorn import sinkhorn_distance
+from dapdag.experiments.statements import Statement, better, slope
+from dapdag.graph_baselines import GRAPH_METHODS
+
+
+@pytest.fixture(autouse=True)
+def _same_code(monkeypatch):
+    """A commit while the tests run is not what they are about."""
+    monkeypatch.setattr("dapdag.experiments.store.commit", lambda: "abc1234")
+
+
+@functools.cache
+def outcome(name: str) -> Result:
+    """The experiment with its tiny preset; run once per process."""
+    return run(load(name), Path(tempfile.mkdtemp()) / name, preset="tiny")
+
+
+def values(rows: pd.DataFrame, **where) -> pd.Series:
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows["value"]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_experiment_writes_its_files(name):
+    result = outcome(name)
+    assert [f.trace for f in result.failures] == []
+    expected = {"results.csv", "table.md", "figure.png", "figure.svg", "manifest.json", "runs"}
+    assert {p.name for p in result.folder.iterdir()} == expected
+    rows = pd.read_csv(result.folder / "results.csv")
+    assert {"seed", "method", "metric", "value", "seconds"} <= set(rows)
+    assert rows["seed"].nunique() == 2
+    assert np.isfinite(rows["value"]).all() and (rows["seconds"] >= 0).all()
+    text = (result.folder / "table.md").read_text("utf-8")
+    assert "Preset `tiny`" in text and "| ---" in text and "nan" not in text
+    assert len(list((result.folder / "runs").iterdir())) == result.n_computed
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_experiment_has_the_presets_of_the_command_line(name):
+    presets = load(name).presets
+    assert list(presets) == ["quick", "paper", "tiny"]
+    assert presets["paper"].n_seeds > presets["quick"].n_seeds
+    assert presets["quick"].first_seed >= 1000  # never used while the method was built
+    assert set(presets["quick"].methods) <= set(presets["paper"].methods)
+
+
+def test_a_lost_run_is_computed_again_and_only_that():
+    before = outcome("graphs")
+    runs = before.folder / "runs"
+    ages = {path: path.stat().st_mtime_ns for path in runs.iterdir()}
+    lost = min(runs.glob("*method=r2-sort*"))
+    lost.unlink()
+    after = run(load("graphs"), before.folder, preset="tiny")
+    assert after.n_computed == 1
+    assert {p for p in ages if p.stat().st_mtime_ns != ages[p]} == {lost}
+    pd.testing.assert_frame_equal(
+        before.rows.drop(columns="seconds"), after.rows.drop(columns="seconds")
+    )
+
+
+def test_comparison_scores_every_method():
+    rows = outcome("comparison").rows
+    assert set(rows["method"]) == {"dapdag-b", "mlp", "linear", "oracle"}
+    assert set(rows["metric"]) == {"r2", "rmse"}
+    oracle, linear = (values(rows, metric="r2", method=m).mean() for m in ("oracle", "linear"))
+    assert oracle > linear
+    assert (rows.groupby("seed")["env_distance"].nunique() == 1).all()
+
+
+def test_comparison_of_classes_has_log_loss_first(tmp_path):
+    tiny = replace(load("comparison").presets["tiny"], tasks=("classification",))
+    result = run(load("comparison"), tmp_path, parameters=tiny, methods=["linear", "oracle"])
+    rows = result.rows
+    assert list(dict.fromkeys(rows["metric"])) == ["logloss", "auc", "apr"]
+    for metric in ("auc", "apr"):
+        assert values(rows, metric=metric).between(0, 1).all()
+    loss = {m: values(rows, metric="logloss", method=m).mean() for m in ("linear", "oracle")}
+    assert loss["oracle"] < loss["linear"]
+
+
+def test_ranks_are_a_ranking():
+    ranked = with_ranks(outcome("ranks").rows)
+    for _, part in ranked.groupby(["label", "seed"]):
+        best = part.loc[part["rank"].idxmin()]
+        assert best["value"] == part["value"].max()
+        assert part["rank"].sum() == sum(range(1, len(part) + 1))
+    assert sinks() == ["X5", "X7"]
+
+
+def test_graphs_of_no_edges_miss_them_all():
+    rows = outcome("graphs").rows
+    empty = rows[(rows["method"] == "empty")]
+    assert (values(empty, metric="shd per edge") == 1).all()
+    assert (values(empty, metric="recall") == 0).all()
+    assert {"dapdag-b", "r2-sort", "cdnod"} <= set(rows["method"])
+    assert set(rows[rows["metric"] == "r2"]["method"]) == {"dapdag-b"}
+
+
+def test_ablations_change_the_result_and_stand_beside_the_paper():
+    result = outcome("ablations")
+    with_all = values(result.rows, metric="r2", method="Rec+Dag+Spa").to_numpy()
+    without = values(result.rows, metric="r2", method="Dag+Spa").to_numpy()
+    assert (with_all != without).all()
+    text = (result.folder / "table.md").read_text("utf-8")
+    assert "0.422 (0.325)" in text and "0.501 (0.200)" in text
+
+
+def test_distances_have_every_pair_once():
+    rows = outcome("distances").rows
+    assert set(rows["pair"]) == set(range(6))
+    assert (rows["value"] > 0).all()
+    settings = rows.groupby(["task", "labels", "standardised"]).size()
+    assert len(settings) == 8 and settings.nunique() == 1
+    by_labels = rows.pivot_table(
+        index=["task", "standardised", "seed", "pair"], columns="labels", values="value"
+    )
+    assert (by_labels[True] >= 0.9 * by_labels[False]).all()
+
+
+def test_environments_are_compared_over_all_pairs():
+    rows = outcome("environments").rows
+    pairs = rows[rows["metric"] == "difference"]
+    assert set(pairs["pair"]) == set(range(45))
+    assert pairs["sources"].sum() == 2 * 3  # three pairs of the three sources, two seeds
+    assert values(rows, metric="correlation").between(-1, 1).all()
+    assert (pairs["env_difference"] > 0).all()
+
+
+def test_scalability_times_the_training_apart_from_compiling():
+    rows = outcome("scalability").rows
+    assert set(rows["metric"]) == {"r2", "rmse", "seconds", "compiling"}
+    timed = rows[rows["metric"] == "seconds"]
+    np.testing.assert_allclose(timed["value"], timed["seconds"])
+
+
+def test_lanes_fit_as_one_by_one():
+    data = [make_regression_domains(4, 60, random_state=s) for s in (0, 1)]
+    sets = [first_sources(d, 3).training_set(False) for d in data]
+    est = DAPDAGRegressor(n_members=1, max_epochs=5)
+    together = fit_lanes(est, sets)
+    for d, own, (X, y, sample_domain) in zip(data, together, sets, strict=True):
+        alone = DAPDAGRegressor(n_members=1, max_epochs=5).fit(X, y, sample_domain=sample_domain)
+        np.testing.assert_allclose(own.predict(d.X[:20]), alone.predict(d.X[:20]), atol=1e-2)
+    assert not hasattr(est, "graph_")
+
+
+def test_targets_are_told_apart_and_lose_their_labels():
+    data = make_regression_domains(5, 10, random_state=0)
+    case = first_sources(data, 3)
+    X, y, sample_domain = case.training_set(with_target=True)
+    assert sorted(set(sample_domain.tolist())) == [-1, 0, 1, 2]
+    assert y[sample_domain == -1].isna().all() and y[sample_domain >= 0].notna().all()
+    np.testing.assert_array_equal(X[sample_domain == -1], data.X[data.sample_domain == 4])
+    assert len(case.training_set(with_target=False)[0]) == 30
+
+
+def test_sinkhorn_distance_of_shifted_rows_is_the_shift():
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+    assert sinkhorn_distance(rows, rows + np.array([30.0, 0.0, 0.0])) == pytest.approx(30, rel=0.02)
+    assert sinkhorn_distance(rows, rows + 5) == pytest.approx(sinkhorn_distance(rows + 5, rows))
+    assert sinkhorn_distance(np.ones((5, 2)), np.ones((4, 2))) == 0
+
+
+def test_sinkhorn_distance_survives_far_outliers():
+    rows = np.random.default_rng(0).normal(size=(100, 2))
+    far = rows.copy()
+    far[0] = 1e4
+    exact = np.sqrt(((far - rows) ** 2).sum(1).mean())
+    assert sinkhorn_distance(rows, far) == pytest.approx(exact, rel=0.05)
+
+
+def test_a_statement_needs_two_standard_errors():
+    assert Statement("", 0.5, 0.2, 9, "").verdict == "holds"
+    assert Statement("", 0.3, 0.2, 9, "").verdict == "not resolved"
+    assert Statement("", -0.5, 0.2, 9, "").verdict == "does not hold"
+    assert Statement("", 0.5, np.nan, 1, "").verdict == "not measured"
+
+
+def test_better_is_paired_by_seed_and_knows_what_is_low():
+    rows = pd.DataFrame(
+        [
+            {"seed": s, "method": m, "metric": "logloss", "value": s + (0.1 if m == "b" else 0.0)}
+            for s in range(4)
+            for m in "ab"
+        ]
+    )
+    found = better("a beats b", rows, "logloss", "a", "b")
+    assert found.effect == pytest.approx(0.1) and found.error < 1e-12 and found.n == 4
+
+
+def test_slope_is_that_of_the_line():
+    x = np.arange(5.0)
+    found = slope("", x, 3 * x + 1, "")
+    assert found.effect == pytest.approx(3) and found.error == pytest.approx(0, abs=1e-12)
+    assert np.isnan(slope("", [1, 1, 1], [1, 2, 3], "").effect)
+
+
+def test_unknown_names_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="unknown experiment 'figure 3'"):
+        load("figure 3")
+    for name in ("comparison", "graphs", "ablations", "distances"):
+        with pytest.raises(ValueError, match="nonsense"):
+            run(load(name), tmp_path / name, preset="tiny", methods=["nonsense"])
+
+
+def test_a_method_that_cannot_be_had_here_is_left_out(monkeypatch):
+    experiment = load("graphs")
+    parameters = replace(experiment.presets["tiny"], methods=("empty", "cdnod"))
+    absent = replace(GRAPH_METHODS["cdnod"], packages=("no_such_package",))
+    monkeypatch.setitem(GRAPH_METHODS, "cdnod", absent)
+    found = experiment.runs(parameters, [0], parameters.methods)
+    assert {r.method for r in found} == {"empty"}
