@@ -2,7 +2,8 @@
 
 MLP, CASTLE and BRM are DAPDAG with pieces taken out, and MDAN is the MLP trained against domain
 classifiers, so that a comparison shows what the pieces are worth and not a difference in widths,
-scaling, optimiser or early stopping.
+scaling, optimiser or early stopping. MissForest and DA-Infer share nothing with it.
+`dapdag.baselines.registry` has all methods by name, with those a user would take instead.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dapdag.baselines.brm import BRMClassifier, BRMRegressor
     from dapdag.baselines.castle import CASTLEClassifier, CASTLERegressor
+    from dapdag.baselines.dainfer import DAInferClassifier, DAInferRegressor
     from dapdag.baselines.mdan import MDANClassifier, MDANRegressor
+    from dapdag.baselines.missforest import MissForestImputer
+    from dapdag.baselines.missforest_estimators import MissForestClassifier, MissForestRegressor
     from dapdag.baselines.mlp import MLPClassifier, MLPRegressor
 
 __all__ = [
@@ -21,8 +25,13 @@ __all__ = [
     "BRMRegressor",
     "CASTLEClassifier",
     "CASTLERegressor",
+    "DAInferClassifier",
+    "DAInferRegressor",
     "MDANClassifier",
     "MDANRegressor",
+    "MissForestClassifier",
+    "MissForestImputer",
+    "MissForestRegressor",
     "MLPClassifier",
     "MLPRegressor",
 ]
@@ -32,8 +41,13 @@ _HOME = {
     "BRMRegressor": "dapdag.baselines.brm",
     "CASTLEClassifier": "dapdag.baselines.castle",
     "CASTLERegressor": "dapdag.baselines.castle",
+    "DAInferClassifier": "dapdag.baselines.dainfer",
+    "DAInferRegressor": "dapdag.baselines.dainfer",
     "MDANClassifier": "dapdag.baselines.mdan",
     "MDANRegressor": "dapdag.baselines.mdan",
+    "MissForestClassifier": "dapdag.baselines.missforest_estimators",
+    "MissForestImputer": "dapdag.baselines.missforest",
+    "MissForestRegressor": "dapdag.baselines.missforest_estimators",
     "MLPClassifier": "dapdag.baselines.mlp",
     "MLPRegressor": "dapdag.baselines.mlp",
 }
