@@ -238,7 +238,6 @@ BAD = {
     "no label": (lambda X, y, d: (X, y * np.nan, d), "missing everywhere"),
     "infinite cell": (lambda X, y, d: (X.assign(X2=np.inf), y, d), "'X2' has 180 infinite"),
     "dates": (lambda X, y, d: (X.assign(X2=pd.Timestamp("2020-01-01")), y, d), "'X2' holds dates"),
-    "empty column": (lambda X, y, d: (X.assign(X2=np.nan), y, d), "'X2' has no value"),
     "repeated column": (
         lambda X, y, d: (X.set_axis(list("aabcdef"), axis=1), y, d),
         "'a' appears 2",
