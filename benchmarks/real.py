@@ -16,52 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
+from dapdag.baselines import registry
 from dapdag.datasets.real import LOADERS
 from dapdag.evaluate import leave_one_domain_out
 
 METHODS = ("linear", "boosting", "mlp", "castle", "dapdag-b")
 OURS, POOLED = "dapdag-b", "mlp"
-
-
-def make(method, task):
-    try:
-        from dapdag.baselines import registry
-    except ImportError:
-        return _make(method, task)
-    return registry.make(method, task)
-
-
-def _make(method, task):
-    """What the registry will make, until it is there."""
-    from sklearn.compose import make_column_selector, make_column_transformer
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    from dapdag import DAPDAGClassifier, DAPDAGRegressor, baselines
-
-    numeric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    columns = make_column_transformer(
-        (numeric, make_column_selector(dtype_include=np.number)),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_include="category")),
-    )
-    classes = task == "classification"
-    linear = LogisticRegression(max_iter=2000) if classes else Ridge()
-    trees = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    ours = DAPDAGClassifier if classes else DAPDAGRegressor
-    made = {
-        "linear": lambda: make_pipeline(columns, linear),
-        "boosting": trees,
-        "mlp": lambda: getattr(baselines, f"MLP{'Classifier' if classes else 'Regressor'}")(),
-        "castle": lambda: getattr(baselines, f"CASTLE{'Classifier' if classes else 'Regressor'}")(),
-        "dapdag": lambda: ours(bayesian=False),
-        "dapdag-b": ours,
-    }
-    return made[method]()
 
 
 def limited(data, rows):
@@ -82,20 +43,14 @@ def limited(data, rows):
 def estimators_for(task, arguments):
     """The methods asked for, ours with the settings of --set, and its variants."""
     found = {}
-    for method in arguments.methods:
-        try:
-            found[method] = make(method, task)
-        except (AttributeError, ImportError, KeyError, ValueError) as error:
-            print(f"{method} is left out: {error}")
-            continue
+    for method in [m for m in arguments.methods if m in registry.available(task)]:
+        found[method] = registry.make(method, task)
         if method.startswith("dapdag"):
             found[method].set_params(**settings(arguments.set))
     for variant in arguments.variant:
         name, _, changes = variant.partition(":")
-        base = (
-            found[OURS] if OURS in found else make(OURS, task).set_params(**settings(arguments.set))
-        )
-        found[name] = clone(base).set_params(**settings(changes.split(",") if changes else []))
+        pairs = [*arguments.set, *(changes.split(",") if changes else [])]
+        found[name] = registry.make(OURS, task).set_params(**settings(pairs))
     return found
 
 
@@ -143,7 +98,8 @@ def report_all(evaluations, ours):
     by_set = {e.name: e.target_ranks().mean() for e in evaluations}
     show("mean rank by set", pd.DataFrame(by_set).round(2).to_string())
     for method in ours:
-        for reference in [m for m in evaluations[0].methods if m not in ours]:
+        shared = set.intersection(*(set(e.methods) for e in evaluations)) - set(ours)
+        for reference in [m for m in evaluations[0].methods if m in shared]:
             rows = [e.paired(reference).loc[method].rename(e.name) for e in evaluations]
             show(
                 f"{method} - {reference} (log-loss, R2; positive: {method} is better)",
@@ -190,7 +146,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", nargs="+", default=list(LOADERS), choices=list(LOADERS))
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), metavar="METHOD")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=list(METHODS),
+        choices=list(registry.METHODS),
+        metavar="METHOD",
+    )
     parser.add_argument("--targets", nargs="+", metavar="DOMAIN", help="only these domains")
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0, help="of the first replicate")

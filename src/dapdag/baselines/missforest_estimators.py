@@ -121,8 +121,13 @@ class MissForestClassifier(_MissForest, DomainClassifier):
     """
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Probability of each of `classes_` by the label's forest; no difference by domain."""
+        """Probability of each of `classes_`: the votes of the label's forest, plus one for each.
+
+        Trees grown to the end often agree, and 0 is not a probability that 100 votes can prove.
+        `sample_domain` makes no difference.
+        """
         inputs = self._label_inputs(X)
         found = self._label_forest_.predict_proba(inputs)
         levels = list(self.imputer_.columns_[-1].levels or ())
-        return found[:, [levels.index(c) for c in self.classes_]]
+        votes = self.n_estimators * found[:, [levels.index(c) for c in self.classes_]] + 1.0
+        return votes / votes.sum(axis=1, keepdims=True)
