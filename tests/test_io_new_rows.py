@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dapdag.io import NewRows, Reading, match_model, read_new_rows, read_table, write_table
-from dapdag.io.predictions import fill_in, predict_table
+from dapdag.io.predictions import as_written, fill_in, predict_table
 from dapdag.io.reading import Rows
 from dapdag.table import Discrete, Table, learn_feature
 
@@ -159,6 +159,18 @@ def test_only_missing_cells_are_filled_in() -> None:
     }
     assert filled == {"age": 1, "ward": 1, "code": 3}
     assert np.isnan(new.rows.frame["age"][1])
+
+
+def test_filled_whole_numbers_are_written_as_they_were() -> None:
+    new = new_rows(bp=[140.0, np.nan, 130.0], x=[1.5, np.nan, 2.0])
+    complete = pd.DataFrame({"bp": [0.0, 0.123456789, 0.0], "x": [0.0, 3.0, 0.0]})
+    table, _ = fill_in(new, complete)
+    assert as_written(table, new.rows.frame).to_csv(index=False).split() == [
+        "bp,x",
+        "140,1.5",
+        "0.123457,3.0",
+        "130,2.0",
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -149,6 +152,14 @@ def reason(error: ValueError | OSError) -> str:
     else:
         text = str(error)
     return " ".join(text.split())
+
+
+@contextlib.contextmanager
+def without_notes_on_absent_features() -> Iterator[None]:
+    """Where every site is left out in turn, and the user knows what each of them lacks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="column .* has no value in the domain")
+        yield
 
 
 class Warner:

@@ -48,10 +48,10 @@ def print_table(
 
 
 def print_lines(*lines: str) -> None:
-    """Lines of text, wrapped between words where they are too long."""
+    """Lines of text; on a terminal wrapped between words, for programs left whole."""
     out = _console()
     for line in lines:
-        out.print(line)
+        out.print(line, soft_wrap=not out.is_terminal)
 
 
 def number(value: Any, digits: int = 2) -> str:

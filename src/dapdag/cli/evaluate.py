@@ -24,6 +24,7 @@ from ._shared import (
     reading,
     silently,
     tell,
+    without_notes_on_absent_features,
 )
 
 if TYPE_CHECKING:
@@ -101,15 +102,16 @@ def evaluate(
 
     estimators = _estimators(methods, study.task, settings or [], seed)
     say_step(f"Leaving out {len(target or labelled.domains)} sites, {len(estimators)} methods")
-    found = leave_one_domain_out(
-        estimators,
-        labelled,
-        targets=target or None,
-        n_replicates=replicates,
-        random_state=seed,
-        n_jobs=jobs,
-        progress=not silent,
-    )
+    with without_notes_on_absent_features():
+        found = leave_one_domain_out(
+            estimators,
+            labelled,
+            targets=target or None,
+            n_replicates=replicates,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=not silent,
+        )
     if output is not None:
         write_table(found.scores, output)
     if as_json:

@@ -25,6 +25,7 @@ from ._shared import (
     reading,
     silently,
     tell,
+    without_notes_on_absent_features,
 )
 
 if TYPE_CHECKING:
@@ -155,9 +156,10 @@ def _assessment(model: Any, study: Study, silent: bool) -> Any:
 
     from dapdag.evaluate import leave_one_domain_out
 
-    found = leave_one_domain_out(
-        {"dapdag": clone(model).set_params(verbose=0)}, study.labelled(), progress=not silent
-    )
+    with without_notes_on_absent_features():
+        found = leave_one_domain_out(
+            {"dapdag": clone(model).set_params(verbose=0)}, study.labelled(), progress=not silent
+        )
     return found.scores
 
 

@@ -50,7 +50,7 @@ def impute(
     """
     say_step = silently if quiet or as_json else tell
     from dapdag.io import check_output, read_new_rows, write_table
-    from dapdag.io.predictions import fill_in
+    from dapdag.io.predictions import as_written, fill_in
 
     check_output(output)
     say_step("Loading")
@@ -60,7 +60,8 @@ def impute(
     say_step(f"Imputing {len(rows):,} rows")
     complete = fitted.impute(rows.X, sample_domain=rows.site)
     table, filled = fill_in(rows, complete)
-    write_table(table, output)
+    is_text = output.suffix.lower() != ".parquet"
+    write_table(as_written(table, rows.rows.frame) if is_text else table, output)
     if as_json:
         print_json({"rows": len(table), "filled": filled, "output": str(output)})
     elif not quiet:

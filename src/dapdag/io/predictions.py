@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from dapdag.io.columns import whole_numbers
 from dapdag.io.new_rows import NewRows
 from dapdag.io.schema import class_name
 
@@ -96,6 +97,29 @@ def fill_in(new: NewRows, complete: pd.DataFrame) -> tuple[pd.DataFrame, dict[st
         column = table[str(name)]
         absent = column.isna() & values.notna()
         if absent.any():
-            table[str(name)] = column.astype(object).where(~absent, values).infer_objects()
+            filled_in = column.astype(object).where(~absent, values.map(_rounded))
+            table[str(name)] = filled_in.infer_objects()
         filled[str(name)] = int(absent.sum())
     return table, {name: count for name, count in filled.items() if count}
+
+
+def as_written(filled: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
+    """For text files: whole numbers of a column of whole numbers without the `.0` of a float.
+
+    A missing cell makes a column of floats out of 140 and 130; they are to be written as they were.
+    """
+    table = filled.copy(deep=False)
+    for name in table:
+        if name in before and whole_numbers(before[name]) and table[name].dtype.kind == "f":
+            values = [_whole(value) for value in table[name]]
+            table[name] = pd.Series(values, index=table.index, dtype=object)
+    return table
+
+
+def _rounded(value: Any) -> Any:
+    """An estimate without digits that mean nothing."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if value.is_integer() else value
