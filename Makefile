@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c const
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format typecheck clean
+.PHONY: help demo test lint format typecheck docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -30,9 +30,13 @@ format: $(VENV)/.dev ## repair style and formatting
 typecheck: $(VENV)/.dev ## check the types of src
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs ## build the manual into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
+	@echo "The manual: docs/_build/html/index.html"
+
 clean: ## remove caches and build products, keep .venv
-	rm -rf build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf build dist demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -48,4 +52,9 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dapdag and its development tools into $(VENV) (a minute or two the first time)"
 	@$(INSTALL) -e '.[dev,bench]'
+	@touch $(VENV)/.core $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing dapdag and what builds its manual into $(VENV) (a minute the first time)"
+	@$(INSTALL) -e '.[docs]'
 	@touch $(VENV)/.core $@
