@@ -35,7 +35,7 @@ docs: $(VENV)/.docs ## build the manual into docs/_build/html
 	@echo "The manual: docs/_build/html/index.html"
 
 clean: ## remove caches and build products, keep .venv
-	rm -rf build dist demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo-output example-output docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -1,0 +1,17 @@
+"""Estimators whose defaults are small, to run in seconds what a reader runs in a minute."""
+
+from __future__ import annotations
+
+import pytest
+
+SMALL = {"max_epochs": 6, "n_members": 1, "hidden": 4, "n_predictors": 2, "n_draws": 4}
+
+
+def shrink_estimators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make DAPDAGRegressor() and DAPDAGClassifier() small; what is given explicitly stands."""
+    from dapdag.estimators import DAPDAGEstimator
+
+    defaults = DAPDAGEstimator.__init__.__kwdefaults__
+    for name, value in SMALL.items():
+        assert name in defaults
+        monkeypatch.setitem(defaults, name, value)
