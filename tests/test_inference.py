@@ -71,6 +71,10 @@ def make_model(classes=False, **formulation):
     )
 
 
+def summary_of(model, X):
+    return summarise(model, inference.Chunks(model.table, X))
+
+
 def assert_same_environment(a, b):
     np.testing.assert_allclose(a.mean, b.mean, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(a.variance, b.variance, rtol=1e-4)
@@ -81,16 +85,34 @@ def test_a_domain_in_chunks_is_the_domain_as_a_whole(monkeypatch):
     whole = infer_environment(model, X)
     predicted = predict_label(model, X, whole)
     monkeypatch.setattr(inference, "CHUNK_ROWS", 64)
-    assert len(list(inference.chunks(model.table, X))) == 3
+    assert len(inference.Chunks(model.table, X).parts) == 3
     assert_same_environment(infer_environment(model, X), whole)
     chunked = predict_label(model, X, whole)
     np.testing.assert_allclose(chunked.mean, predicted.mean, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(chunked.variance, predicted.variance, rtol=1e-4)
 
 
+@pytest.mark.parametrize("kept", [0, 1500, inference.KEPT_CELLS])
+def test_chunks_are_encoded_once_as_far_as_there_is_room(monkeypatch, kept):
+    monkeypatch.setattr(inference, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(inference, "KEPT_CELLS", kept)
+    encoded = []
+    inner = inference._padded_piece
+    monkeypatch.setattr(
+        inference, "_padded_piece", lambda table, X: encoded.append(len(X)) or inner(table, X)
+    )
+    model, X = make_model(), make_rows(150)
+    predicted = inference.predict_domain(model, X)
+    size = inner(model.table, X[:64])[0]
+    room = kept // (size.values.size + size.observed.size)
+    assert len(encoded) == 3 + max(3 - room, 0)
+    expected = predict_label(model, X, infer_environment(model, X))
+    np.testing.assert_array_equal(predicted.mean, expected.mean)
+
+
 def test_blocks_within_a_chunk_change_nothing(monkeypatch):
     model, X = make_model(), make_rows(120)
-    q = environment_of(model, summarise(model, X[:60]) + summarise(model, X[60:]))
+    q = environment_of(model, summary_of(model, X[:60]) + summary_of(model, X[60:]))
     halves = [predict_label(model, part, q).mean for part in (X[:60], X[60:])]
     monkeypatch.setattr(inference, "BLOCK_ROWS", 32)
     assert_same_environment(infer_environment(model, X), q)
@@ -101,7 +123,7 @@ def test_blocks_within_a_chunk_change_nothing(monkeypatch):
 
 def test_summaries_of_two_parts_add_up_to_the_domain():
     model, X = make_model(), make_rows(ROWS)
-    merged = summarise(model, X[:20]) + summarise(model, X[20:])
+    merged = summary_of(model, X[:20]) + summarise(model, X[20:])
     assert_same_environment(environment_of(model, merged), infer_environment(model, X))
 
 

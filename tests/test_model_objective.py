@@ -1,4 +1,5 @@
 import functools
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -215,6 +216,17 @@ def test_without_structure_only_prediction_and_environment_remain():
     np.testing.assert_allclose(terms["total"], expected, rtol=1e-5)
     assert is_zero(gradient.decoder)
     assert not is_zero(gradient.predictor) and not is_zero(gradient.encoder)
+
+
+def test_cycles_of_weight_zero_cannot_stop_training():
+    """On strong cycles h overflows, and 0 · ∞ is no number: without weight it takes no part."""
+    strong = eqx.tree_at(lambda n: n.decoder.filters, network(), replace_fn=lambda f: 1e12 * f)
+    off = make_weights(acyclicity=0.0, reconstruction=0.0)
+    terms, gradient = evaluate(BAYESIAN, off, strong, make_batch())
+    assert not np.isfinite(terms["total"])
+    terms, gradient = evaluate(replace(BAYESIAN, penalises_cycles=False), off, strong, make_batch())
+    assert not np.isfinite(terms["acyclicity"]) and np.isfinite(terms["total"])
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
 def test_acyclicity_and_sparsity_alone_push_on_filters_of_edges_only():

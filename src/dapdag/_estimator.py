@@ -114,8 +114,7 @@ class NetworkEstimator(BaseEstimator):
             for d in range(len(labels)):
                 rows = frame if len(labels) == 1 else frame.iloc[np.flatnonzero(codes == d)]
                 _report_absent_features(model, rows, labels[d])
-                q = inference.infer_environment(model, rows)
-                parts.append(inference.predict_label(model, rows, q))
+                parts.append(inference.predict_domain(model, rows))
         if len(parts) == 1:
             return parts[0]
         back = np.argsort(np.argsort(codes, kind="stable"), kind="stable")

@@ -80,6 +80,7 @@ def assemble(
         on_paths=settings.exact_graph,
         uses_environment=settings.uses_environment and several,
         uses_structure=settings.uses_structure,
+        penalises_cycles=settings.acyclicity_weight > 0,
     )
     apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
     n_predictors = settings.n_predictors if apart else 0

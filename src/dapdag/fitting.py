@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._cache import compilation_cache
-from ._compiled import compiled
+from ._compiled import compiled_quickly
 from ._progress import progress
 from .assembly import Sample as Sample
 from .assembly import assemble, learn_table, make_plan
@@ -77,6 +77,7 @@ def fit_models(
                 plan,
                 checkpoint,
                 lambda epoch, loss: bar.update(epoch, validation=loss),
+                then=_heldout,
             )
         problem = eqx.tree_at(
             lambda p: (p.parents, p.trust), problem, (result.parents, result.trust)
@@ -100,7 +101,7 @@ def fit_models(
     ]
 
 
-@compiled
+@compiled_quickly
 def _heldout(config: StepConfig, problem: Problem, vectors: Any) -> tuple[jax.Array, jax.Array]:
     """Per lane: the learned noise of the label, and the means predicted for validation rows.
 

@@ -5,10 +5,12 @@ second one predicts. Memory does not grow with the domain.
 """
 
 import functools
+import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -26,10 +28,14 @@ from .model.likelihoods import bounded_log_scale, mean
 from .model.network import unravel
 from .table import Discrete, Table, padded_size
 
+T = TypeVar("T")
+
 CHUNK_ROWS = 65536
 SMALLEST_CHUNK = 64
+# Encoded cells that are kept from the first pass to the second: 128 MiB.
+KEPT_CELLS = 2**25
 # Inside a compiled call rows go through in blocks that fit the cache.
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 1024
 # A posterior this narrow, as a share of the spread of the sources' E, adds nothing to the label's
 # variance that could be seen: its mean stands for it, and large domains predict fast.
 NARROW = 0.02
@@ -79,24 +85,54 @@ class LabelDistribution:
     variance: NDArray[np.float64] | None
 
 
-def chunks(table: Table, X: pd.DataFrame) -> Iterator[tuple[slice, Encoded, NDArray[np.float32]]]:
-    """Encoded pieces of a table, each padded to one of few sizes, with its rows marked present.
+class Chunks:
+    """A table in pieces, through which several passes may go.
 
-    The next piece is encoded by a second thread while the caller computes on this one.
+    Every core encodes and computes its own piece. Encoded pieces are kept for the next pass as far
+    as `KEPT_CELLS` goes, so that memory does not grow with the table.
     """
-    parts = [
-        slice(start, min(start + CHUNK_ROWS, len(X))) for start in range(0, len(X), CHUNK_ROWS)
-    ]
-    if len(parts) == 1:
-        yield parts[0], *_padded_piece(table, X)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        ahead = pool.submit(_padded_piece, table, X.iloc[parts[0]])
-        for k, rows in enumerate(parts):
-            piece = ahead.result()
-            if k + 1 < len(parts):
-                ahead = pool.submit(_padded_piece, table, X.iloc[parts[k + 1]])
-            yield rows, *piece
+
+    def __init__(self, table: Table, X: pd.DataFrame) -> None:
+        self.table, self.X = table, X
+        starts = range(0, len(X), CHUNK_ROWS)
+        self.parts = [slice(start, min(start + CHUNK_ROWS, len(X))) for start in starts]
+        self._kept: dict[int, tuple[Encoded, NDArray[np.float32]]] = {}
+        self._room = KEPT_CELLS
+
+    def map(
+        self, compute: Callable[[Encoded, NDArray[np.float32]], T]
+    ) -> Iterator[tuple[slice, T]]:
+        """`compute` of the pieces, in their order.
+
+        A piece is padded to one of few sizes; the second argument marks the rows that are present.
+        """
+        if len(self.parts) == 1:
+            yield self.parts[0], self._compute(compute, self.parts[0])
+            return
+        cores = os.cpu_count() or 1
+        under_way: deque[tuple[slice, Future[T]]] = deque()
+        with ThreadPoolExecutor(cores) as pool:
+            for rows in self.parts:
+                job = pool.submit(self._compute, compute, rows)
+                under_way.append((rows, job))
+                if len(under_way) > cores:
+                    first, job = under_way.popleft()
+                    yield first, job.result()
+            for first, job in under_way:
+                yield first, job.result()
+
+    def _compute(self, compute: Callable[[Encoded, NDArray[np.float32]], T], rows: slice) -> T:
+        return compute(*self._piece(rows))
+
+    def _piece(self, rows: slice) -> tuple[Encoded, NDArray[np.float32]]:
+        found = self._kept.get(rows.start)
+        if found is None:
+            found = _padded_piece(self.table, self.X.iloc[rows])
+            size = found[0].values.size + found[0].observed.size
+            if size <= self._room:
+                self._room -= size
+                self._kept[rows.start] = found
+        return found
 
 
 def _padded_piece(table: Table, X: pd.DataFrame) -> tuple[Encoded, NDArray[np.float32]]:
@@ -113,11 +149,11 @@ def _no_rows(model: Model) -> Summary:
     return Summary(zero, zero)  # type: ignore[arg-type]
 
 
-def summarise(model: Model, X: pd.DataFrame) -> Summary:
+def summarise(model: Model, chunks: Chunks) -> Summary:
     """The encoder's summary of all rows of one domain, per member: [members, dim]."""
-    total = _no_rows(model)
-    for _, data, present in chunks(model.table, X):
-        part = _summarise(
+
+    def part(data: Encoded, present: NDArray[np.float32]) -> Summary:
+        found = _summarise(
             model.sizes,
             model.layout,
             model.vectors,
@@ -127,8 +163,9 @@ def summarise(model: Model, X: pd.DataFrame) -> Summary:
             present,
         )
         # Sums over chunks are kept in double precision: a million rows must not lose the last.
-        total = total + jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), part)
-    return total
+        return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
+
+    return sum((found for _, found in chunks.map(part)), start=_no_rows(model))
 
 
 def environment_of(model: Model, summary: Summary) -> EnvPosterior:
@@ -142,9 +179,13 @@ def environment_of(model: Model, summary: Summary) -> EnvPosterior:
 
 def infer_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
     """Posterior of E of the domain that `X` holds."""
+    return _infer(model, Chunks(model.table, X))
+
+
+def _infer(model: Model, chunks: Chunks) -> EnvPosterior:
     # Without environments nothing depends on the rows: no need to go through them.
     uses = model.formulation.uses_environment
-    return environment_of(model, summarise(model, X) if uses else _no_rows(model))
+    return environment_of(model, summarise(model, chunks) if uses else _no_rows(model))
 
 
 def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
@@ -168,28 +209,40 @@ def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
     return q.mean[:, None] + deviation[:, None] * model.normal
 
 
+def predict_domain(model: Model, X: pd.DataFrame) -> LabelDistribution:
+    """The label's distribution for the rows of one domain, whose E they tell themselves."""
+    chunks = Chunks(model.table, X)
+    return _predict_rows(model, chunks, _infer(model, chunks))
+
+
 def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistribution:
     """The label's distribution for rows of a domain whose E is known up to `q`."""
-    envs = draws_of(model, q)
-    width = model.table.label.width
-    means = np.empty((len(X), width))
-    spread = np.empty((len(X), width))
-    missing = np.empty((len(X), len(model.table.features)), dtype=np.float32)
-    for rows, data, _ in chunks(model.table, X):
-        first, second = _predict(
+    return _predict_rows(model, Chunks(model.table, X), q)
+
+
+def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
+    envs, trust = draws_of(model, q), model.trust.astype(np.float32)
+    n_features, width = len(model.table.features), model.table.label.width
+
+    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray, NDArray]:
+        found = _predict(
             model.sizes,
             model.layout,
             model.vectors,
             model.parents,
-            model.trust.astype(np.float32),
+            trust,
             envs,
             data.values,
             data.observed,
         )
+        first, second = (np.asarray(array)[:, :width] for array in found)
+        return first, second, 1.0 - data.observed[:, :n_features]
+
+    means, spread = np.empty((2, len(chunks.X), width))
+    missing = np.empty((len(chunks.X), n_features), dtype=np.float32)
+    for rows, found in chunks.map(part):
         n = rows.stop - rows.start
-        means[rows] = np.asarray(first)[:n, :width]
-        spread[rows] = np.asarray(second)[:n, :width]
-        missing[rows] = 1.0 - data.observed[:n, : missing.shape[1]]
+        means[rows], spread[rows], missing[rows] = (array[:n] for array in found)
     if isinstance(model.table.label, Discrete):
         return LabelDistribution(_without_what_lacks(model, means, missing), None)
     # A row without any feature still knows the label's own spread, which is 1.

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from .._cache import compilation_cache
 from .._compiled import compiled
 from .._estimator import NetworkClassifier, NetworkRegressor
+from ..domains import Encoded
 from ..fitting import Fit, Sample, fit_models
-from ..inference import chunks
+from ..inference import Chunks
 from ..model import Layout, Sizes
 from ..model.network import unravel
 from ..settings import Settings
@@ -109,14 +110,14 @@ class _MDAN(PooledMLP):
     def features(self, X: Any) -> NDArray[np.float32]:
         """What the label is predicted from: the last hidden layer of all networks, side by side."""
         model, frame = self._ready(X)
-        parts = []
+
+        def part(data: Encoded, present: NDArray[np.float32]) -> NDArray[np.float32]:
+            cells = data.values, data.observed
+            found = np.asarray(_features(model.sizes, model.layout, model.vectors, *cells))
+            return found[: int(present.sum())]
+
         with compilation_cache():
-            for rows, data, _ in chunks(model.table, frame):
-                found = _features(
-                    model.sizes, model.layout, model.vectors, data.values, data.observed
-                )
-                parts.append(np.asarray(found)[: rows.stop - rows.start])
-        return np.concatenate(parts)
+            return np.concatenate([found for _, found in Chunks(model.table, frame).map(part)])
 
 
 class MDANRegressor(_MDAN, NetworkRegressor):

@@ -55,7 +55,8 @@ class Batch(eqx.Module):
 class Formulation:
     """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths.
 
-    What an ablation takes out, environments or structure, is not computed.
+    What an ablation takes out, environments or structure, is not computed; a penalty on cycles of
+    weight 0 is reported, but takes no part: on cyclic weights it may overflow.
     """
 
     bayesian: bool = True
@@ -63,6 +64,7 @@ class Formulation:
     on_paths: bool = True
     uses_environment: bool = True
     uses_structure: bool = True
+    penalises_cycles: bool = True
 
     @property
     def h(self) -> Callable[[Array], Array]:
@@ -169,15 +171,12 @@ def objective(
     rec, h, lasso = _structure(
         formulation, network.decoder, layout, parents, inputs[:decoder_rows], few, env
     )
+    cycles = h + weights.acyclicity_square * h**2 if formulation.penalises_cycles else 0.0
     total = (
         weights.prediction * pred
         + weights.environment * env_term
         + weights.structure
-        * (
-            weights.reconstruction * rec
-            + weights.acyclicity * (h + weights.acyclicity_square * h**2)
-            + weights.sparsity * lasso
-        )
+        * (weights.reconstruction * rec + weights.acyclicity * cycles + weights.sparsity * lasso)
     )
     return total, jnp.stack([pred, rec, env_term, h, lasso, total])
 

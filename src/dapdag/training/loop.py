@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._compiled import compiled
+from .._compiled import Ahead, compiled, compiled_quickly
 from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength
@@ -78,13 +78,15 @@ def train(
     plan: Plan,
     checkpoint: Checkpoint | None = None,
     on_progress: Callable[[int, float], None] = lambda epoch, loss: None,
+    then: Callable | None = None,
 ) -> TrainingResult:
     """Train every lane of `problem` (all arrays have a leading lane axis).
 
+    `then` is a program of (config, problem, weights) that is called next: it is compiled meanwhile.
     Ctrl-C ends training early with the best weights so far. A lane whose loss is no longer finite
     stops there, with its last good weights and a warning.
     """
-    run = _Run.begin(config, problem, keys, plan, checkpoint)
+    run = _Run.begin(config, problem, keys, plan, checkpoint, then)
     interrupted = False
     try:
         while run.epoch < plan.max_epochs and run.any_active():
@@ -119,6 +121,7 @@ class _Run:
     state: State
     plan: Plan
     history: np.ndarray  # [lanes, epochs, terms]
+    ahead: Ahead
     structure: Structure | None = None
     epoch: int = 0
 
@@ -129,9 +132,13 @@ class _Run:
         keys: jax.Array,
         plan: Plan,
         checkpoint: Checkpoint | None,
+        then: Callable | None,
     ) -> "_Run":
         state = jax.tree.map(np.asarray, _start(config, keys))
-        run = _Run(config, problem, state, plan, np.zeros((len(keys), 0, len(config.terms) + 1)))
+        programs = [measure, unseen_losses if config.sizes.n_pooled else None, then]
+        ahead = Ahead((program, config, problem, state.average) for program in programs if program)
+        history = np.zeros((len(keys), 0, len(config.terms) + 1))
+        run = _Run(config, problem, state, plan, history, ahead)
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
             run._continue(*found)
@@ -162,6 +169,7 @@ class _Run:
 
     def settle(self, mask: bool = True) -> None:
         """Read one DAG per group off the current weights and mask the filters by it."""
+        self.ahead.wait()
         vectors = self.state.average
         adjacency, strength, _ = map(np.asarray, measure(self.config, self.problem, vectors))
         self.structure = _read_graphs(adjacency, strength, self.plan)
@@ -291,7 +299,7 @@ def _on_host(tree: tuple[State, jax.Array]) -> tuple[State, np.ndarray]:
     return jax.tree.map(np.asarray, tree)
 
 
-@compiled
+@compiled_quickly
 def _start(config: StepConfig, keys: jax.Array) -> State:
     return jax.vmap(config.start)(keys)
 
@@ -310,7 +318,7 @@ def _advance(
     return jax.tree.map(lambda leaf: leaf[None], one_lane(*alone))
 
 
-@compiled
+@compiled_quickly
 def measure(
     config: StepConfig, problem: Problem, vectors: Any
 ) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._compiled import compiled
+from .._compiled import compiled_quickly
 from ..model import objective as obj
 from ..model.likelihoods import mean
 from .step import Problem, StepConfig
@@ -56,7 +56,7 @@ def trust_of(losses: np.ndarray, n_predictors: int, n_pooled: int) -> np.ndarray
     return weights.astype(np.float32)
 
 
-@compiled
+@compiled_quickly
 def unseen_losses(
     config: StepConfig, problem: Problem, vectors: Array
 ) -> Float[Array, "lanes domains shares"]:

@@ -1,0 +1,191 @@
+"""The manual: its code runs as it stands, its commands are real, its pages hang together."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import dapdag
+from manual import DOCS, ROOT, Block, Command, blocks_of, pages, text_of
+from shrunk import SMALL, shrink_estimators
+
+PAGES = pages()
+# Further options for commands that take minutes as they stand in the manual; the last one counts.
+BRIEF = {
+    "demo": ["--rows", "60", "--epochs", "3"],
+    "reproduce": ["--preset", "tiny", "--seeds", "0:1", "--jobs", "1"],
+    "evaluate": ["--set", f"max_epochs={SMALL['max_epochs']}"],
+}
+LANGUAGES = {"python", "sh", "text", "json"}
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if any(b.language != "text" for b in blocks_of(p))]
+)
+def test_code_runs_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import sklearn
+    from matplotlib import pyplot as plt
+
+    shrink_estimators(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    settings = sklearn.get_config()
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    try:
+        for block in blocks_of(page):
+            if block.language == "python" and block.can_run:
+                run_python(page, block, namespace)
+            if block.language == "sh" and block.can_run:
+                for line in block.commands:
+                    run_line(Command.of(line), monkeypatch)
+    finally:
+        plt.close("all")
+        sklearn.set_config(**settings)
+
+
+def run_python(page: str, block: Block, namespace: dict[str, Any]) -> None:
+    # As many empty lines before it as in the page, so that a traceback shows the page's line.
+    code = compile("\n" * (block.line - 1) + block.code, str(DOCS / page), "exec")
+    with warnings.catch_warnings():
+        # What a reader is told about a table is no failure of the page.
+        warnings.filterwarnings("ignore", message="column", category=UserWarning)
+        exec(code, namespace)
+
+
+def run_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run dapdag; of other programs look whether what they are told to run is there."""
+    program, *arguments = command.words
+    if program == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert [t for t in arguments if f"\n{t}:" not in makefile] == []
+    elif program == "python":
+        assert (ROOT / arguments[0]).is_file(), arguments[0]
+    elif program == "pip":
+        assert arguments[0] == "install"
+    else:
+        assert program == "dapdag", f"unknown program {program!r}"
+        with monkeypatch.context() as patch:
+            for name, value in command.environment.items():
+                patch.setenv(name, value)
+            brief = [] if "--list" in arguments else BRIEF.get(arguments[0], [])
+            done = dapdag(*arguments, *brief)
+        assert done.code == 0, (arguments, done.err)
+        assert done.out
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_are_of_known_languages(page: str) -> None:
+    assert {block.language for block in blocks_of(page)} <= LANGUAGES
+    # A fence that is indented, or has options, would not be found and not be run.
+    fences = re.findall(r"^\s*```(?:python|sh)", text_of(page), flags=re.MULTILINE)
+    assert len(fences) == sum(block.language in ("python", "sh") for block in blocks_of(page))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_points_at_is_there(page: str) -> None:
+    text, folder = text_of(page), (DOCS / page).parent
+    documents = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`<>]+)>?`", text)
+    documents += re.findall(r"^:link: (\S+)$", text, flags=re.MULTILINE)
+    files = re.findall(r"^```\{(?:figure|literalinclude|include)\} (\S+)$", text, re.MULTILINE)
+    files += re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", text)
+    missing = [d for d in documents if not (folder / f"{d}.md").is_file()]
+    missing += [f for f in files if not (folder / f).is_file()]
+    assert missing == []
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    listed = set()
+    for page in PAGES:
+        folder = (DOCS / page).parent
+        for body in re.findall(r"^```\{toctree\}\n(.*?)^```", text_of(page), re.DOTALL | re.M):
+            for line in filter(None, body.splitlines()):
+                if not line.startswith(":"):
+                    entry = re.sub(r"^.*<(.+)>$", r"\1", line)
+                    found = folder.glob(f"{entry}.md")
+                    listed |= {path.relative_to(DOCS).as_posix() for path in found}
+    assert set(PAGES) - listed == {"index.md"}
+
+
+def test_every_command_has_its_help_and_an_example() -> None:
+    from dapdag.cli import app
+
+    commands = {info.callback.__name__ for info in app.registered_commands if info.callback}
+    text = text_of("cli.md")
+    assert set(re.findall(r"^```\{cli-help\} (\w+)$", text, re.MULTILINE)) == commands
+    lines = [Command.of(c) for b in blocks_of("cli.md") if b.language == "sh" for c in b.commands]
+    assert {line.words[1] for line in lines if line.words[0] == "dapdag"} >= commands
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    reference = "\n".join(text_of(page) for page in PAGES if page.startswith("api/"))
+    for name in ("", "datasets", "baselines", "evaluate", "plotting", "io", "graph_baselines"):
+        module = importlib.import_module(f"dapdag.{name}".rstrip("."))
+        public = set(module.__all__) - {"__version__"}
+        assert [n for n in public if not re.search(rf"\b{n}\b", reference)] == []
+
+
+def test_every_method_of_the_estimators_is_in_the_reference() -> None:
+    import dapdag
+
+    text = text_of("api/estimators.md")
+    for name in ("DAPDAGRegressor", "DAPDAGClassifier"):
+        cls = getattr(dapdag, name)
+        own = {
+            method
+            for method, _ in inspect.getmembers(cls, callable)
+            if not method.startswith("_") and getattr(cls, method).__module__.startswith("dapdag.")
+        }
+        found = re.search(rf"autoclass:: {name}\n +:members: (.+)", text)
+        assert found is not None
+        assert {m.strip() for m in found[1].split(",")} == own
+
+
+def test_examples_are_shown() -> None:
+    shown = {
+        path.rsplit("/", 1)[1]
+        for page in PAGES
+        for path in re.findall(r"^```\{literalinclude\} (\S+)$", text_of(page), re.MULTILINE)
+    }
+    assert shown == {path.name for path in (ROOT / "examples").glob("*.py")}
+
+
+def test_descriptions_move_below_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    from plain_docstrings import moved
+
+    sys.modules.pop("plain_docstrings")
+    given = [
+        "Parameters",
+        "----------",
+        "hidden : width of all hidden layers.",
+        "first, second,",
+        "third : weights of the terms, which go on over the end of the line for as long as need be",
+        "    and end here.",
+        "mask : bool array of shape (V, V)",
+        "    ``mask[i, j]`` is an edge.",
+    ]
+    assert moved(given) == [
+        "Parameters",
+        "----------",
+        "hidden",
+        "    width of all hidden layers.",
+        "first, second, third",
+        "    weights of the terms, which go on over the end of the line for as long as need be",
+        "    and end here.",
+        "mask : bool array of shape (V, V)",
+        "    ``mask[i, j]`` is an edge.",
+    ]
+
+
+def test_help_in_the_manual_is_that_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("docutils", reason="docutils comes with the extra 'docs'")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    from cli_help import help_text
+
+    sys.modules.pop("cli_help")
+    assert help_text("predict").split() == dapdag("predict", "--help").out.split()
