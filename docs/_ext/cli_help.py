@@ -20,7 +20,7 @@ def help_text(name: str | None) -> str:
     command = group.get_command(context, name)
     if command is None:
         raise ValueError(f"dapdag has no command {name!r}")
-    own = command.make_context(f"dapdag {name}", [], resilient_parsing=True, terminal_width=80)
+    own = command.make_context(name, [], parent=context, resilient_parsing=True, terminal_width=80)
     return str(command.get_help(own))
 
 
