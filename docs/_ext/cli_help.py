@@ -36,6 +36,8 @@ class CliHelp(Directive):
             text = help_text(self.arguments[0] if self.arguments else None)
         except ValueError as error:
             raise self.error(str(error)) from error
+        # The help may change without a change of the page.
+        self.state.document.settings.env.note_reread()
         return [nodes.literal_block(text, text, language="text")]
 
 
