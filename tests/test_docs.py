@@ -124,6 +124,13 @@ def test_every_command_has_its_help_and_an_example() -> None:
     assert {line.words[1] for line in lines if line.words[0] == "dapdag"} >= commands
 
 
+def test_every_experiment_is_listed() -> None:
+    from dapdag.experiments import CATALOGUE
+
+    text = text_of("reproduce.md")
+    assert [n for n, shows in CATALOGUE.items() if f"| `{n}` | {shows} |" not in text] == []
+
+
 def test_every_public_name_is_in_the_reference() -> None:
     reference = "\n".join(text_of(page) for page in PAGES if page.startswith("api/"))
     for name in ("", "datasets", "baselines", "evaluate", "plotting", "io", "graph_baselines"):
@@ -159,9 +166,11 @@ def test_examples_are_shown() -> None:
 
 def test_descriptions_move_below_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
-    from plain_docstrings import moved
+    from plain_docstrings import moved, with_literal_blocks
 
     sys.modules.pop("plain_docstrings")
+    formula = ["The bound is", "", "    a + b", "      + c,", "", "with c.", "", "Raises", "------"]
+    assert with_literal_blocks(formula) == [*formula[:2], "::", "", *formula[2:]]
     given = [
         "Parameters",
         "----------",

@@ -1,7 +1,8 @@
 """Docstrings of this project for numpydoc.
 
 Here ``name : text`` goes on as a sentence over the next lines, where numpydoc expects a type on the
-first line and the text below. A description is moved below its name; a type stays.
+first line and the text below. A description is moved below its name; a type stays. Formulas and
+code, which stand indented in the text, are shown as they are.
 """
 
 import re
@@ -51,8 +52,29 @@ def _entry(names: str, text: str, body: list[str], length: int) -> list[str]:
     return [names, "    " + text, *("    " + one if one else "" for one in body)]
 
 
+def with_literal_blocks(lines: list[str]) -> list[str]:
+    """Indented paragraphs before the first section as literal blocks."""
+    titles = [k for k in range(1, len(lines)) if lines[k] and set(lines[k]) == {"-"}]
+    end = titles[0] - 1 if titles else len(lines)
+    out: list[str] = []
+    inside = False
+    for k, line in enumerate(lines[:end]):
+        indented = line.startswith("    ")
+        begins = indented and not inside and k > 0 and not lines[k - 1].strip()
+        if begins and not _last_text(out).endswith("::"):
+            out += ["::", ""]
+        if line.strip():
+            inside = indented
+        out.append(line)
+    return out + lines[end:]
+
+
+def _last_text(lines: list[str]) -> str:
+    return next((line for line in reversed(lines) if line.strip()), "")
+
+
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = moved(lines)
+    lines[:] = with_literal_blocks(moved(lines))
 
 
 def setup(app: Any) -> dict[str, bool]:
