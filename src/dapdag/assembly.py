@@ -21,7 +21,9 @@ from .training.trust import even_trust, first_lessons
 RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
 SMALLEST_BATCH = 0.25
 DECODER_ROWS = 64
-FEWEST_STEPS = 8
+# Steps of an epoch: enough for small tables to train at all, and not more for large ones than their
+# networks can use.
+FEWEST_STEPS, MOST_STEPS = 8, 64
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def assemble(
             ]
         ),
         trust=np.stack([even_trust(config.sizes.votes)] * n_lanes),  # type: ignore[arg-type]
+        rests=np.zeros(n_lanes, dtype=bool),  # type: ignore[arg-type]
     )
     return problem, config, np.asarray(blocks.n_rows[0])
 
@@ -156,7 +159,8 @@ def _any_missing(encoded: Sequence[Encoded], tables: Sequence[Table]) -> bool:
 
 def make_plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: int) -> Plan:
     if settings.steps == "size":
-        steps = max(FEWEST_STEPS, steps_per_epoch(n_train, config.batch_rows, SMALLEST_BATCH))
+        wanted = steps_per_epoch(n_train, config.batch_rows, SMALLEST_BATCH)
+        steps = min(max(FEWEST_STEPS, wanted), MOST_STEPS)
     elif settings.steps == "domains":
         steps = int((n_train > 0).sum())
     else:

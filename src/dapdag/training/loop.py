@@ -17,7 +17,7 @@ from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
-from .step import Budget, Problem, State, StepConfig, run_epochs
+from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
 from .trust import trust_of, unseen_losses
 
 HISTORY = (*obj.TERMS, "validation")
@@ -154,7 +154,7 @@ class _Run:
         return float(known.mean()) if len(known) else float("nan")
 
     def advance(self) -> None:
-        budget = _budget(self.plan, self.epoch)
+        budget = _budget(self.plan, self.epoch, self.apart)
         broken = np.asarray(self.state.broken)
         self.state, terms = _advance_lanes(self.config, self.problem, self.state, budget)
         done = int(budget.n_epochs)
@@ -170,6 +170,8 @@ class _Run:
     def settle(self, mask: bool = True) -> None:
         """Read one DAG per group off the current weights and mask the filters by it."""
         self.ahead.wait()
+        if mask and self.apart:
+            self._restore_predictors()
         vectors = self.state.average
         adjacency, strength, _ = map(np.asarray, measure(self.config, self.problem, vectors))
         self.structure = _read_graphs(adjacency, strength, self.plan)
@@ -181,6 +183,22 @@ class _Run:
             self.state,
             (vectors, np.full_like(self.state.best_loss, np.inf)),
         )
+
+    @property
+    def apart(self) -> bool:
+        """Whether the label has networks of its own beside the decoder."""
+        return self.config.sizes.n_predictors > 0
+
+    def _restore_predictors(self) -> None:
+        """The label's networks as they were at their best: small tables are soon learned by heart,
+        while the graph needs its time."""
+        judged = np.isfinite(np.asarray(self.state.best_loss))[:, None]
+        own = judged & in_predictor(self.config.sizes, self.state.best.shape[1])
+        vector, average = (
+            np.where(own, self.state.best, current)
+            for current in (self.state.vector, self.state.average)
+        )
+        self.state = eqx.tree_at(lambda s: (s.vector, s.average), self.state, (vector, average))
 
     def _judge_votes(self, vectors: Any) -> np.ndarray:
         """How much each lane's votes count: members of one group trust E alike."""
@@ -196,12 +214,16 @@ class _Run:
         return np.stack([found[g] for g in self.plan.groups])
 
     def _settle_problem(self, structure: Structure, trust: np.ndarray) -> None:
-        """Mask the filters by the graph; from now on every vote learns from every domain."""
+        """Mask the filters by the graph; from now on every vote learns from every domain.
+
+        The encoder rests where the label has networks of its own: then these and the decoder share
+        nothing that moves, and each can end at its best.
+        """
         masks = np.stack([dag.mask for dag in structure.dags]).astype(np.float32)
         self.problem = eqx.tree_at(
-            lambda p: (p.parents, p.lessons, p.trust),
+            lambda p: (p.parents, p.lessons, p.trust, p.rests),
             self.problem,
-            (masks, np.ones_like(self.problem.lessons), trust),
+            (masks, np.ones_like(self.problem.lessons), trust, np.full(len(masks), self.apart)),
         )
 
     def saved(self) -> tuple:
@@ -233,6 +255,10 @@ class _Run:
         best: Any = self.state.best
         never_judged = ~np.isfinite(np.asarray(self.state.best_loss))
         vectors = np.where(never_judged[:, None], self.state.average, best)
+        if self.apart and self.plan.settle is not None:
+            vectors = np.where(
+                in_predictor(self.config.sizes, vectors.shape[1]), vectors, self.state.average
+            )
         _, strength, on_env = map(np.asarray, measure(self.config, self.problem, vectors))
         return TrainingResult(
             vectors=vectors,
@@ -254,7 +280,7 @@ def _read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Str
     return Structure(adjacency, strength, [dags[g] for g in plan.groups])
 
 
-def _budget(plan: Plan, epoch: int) -> Budget:
+def _budget(plan: Plan, epoch: int, apart: bool) -> Budget:
     """The next call's share: up to the next event (settling, the end), never past it."""
     stops = [plan.max_epochs, plan.settle if plan.settle and epoch < plan.settle else None]
     until = min(s for s in stops if s is not None)
@@ -266,7 +292,7 @@ def _budget(plan: Plan, epoch: int) -> Budget:
         steps=jnp.int32(plan.steps),
         patience=jnp.int32(plan.patience),
         may_stop=jnp.bool_(settled and epoch >= plan.first_stop),
-        keeps_best=jnp.bool_(settled),
+        keeps_best=jnp.bool_(settled or apart),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
@@ -58,8 +59,8 @@ class StepConfig:
 
 
 class Problem(eqx.Module):
-    """What a lane is trained on and how; `parents`, `lessons` and `trust` change once, when the
-    graph settles."""
+    """What a lane is trained on and how; `parents`, `lessons`, `trust` and `rests` change
+    once, when the graph settles."""
 
     blocks: Blocks
     layout: Layout
@@ -69,6 +70,7 @@ class Problem(eqx.Module):
     smallest_batch: Array  # as a share of the domain
     lessons: Array  # [domains, votes], 1 where a vote learns from a domain
     trust: Array  # [votes], how much each counts in a prediction; sums to 1
+    rests: Array  # whether the encoder has stopped learning
 
 
 class State(eqx.Module):
@@ -189,6 +191,7 @@ def _one_step(
         second, terms = gradient_at(halfway)
         gradient = jnp.where(in_encoder, gradient, second)
     vector, moments = moved(problem.schedule, state, gradient, progress)
+    vector = jnp.where(in_encoder & problem.rests, state.vector, vector)
     return accepted(state, vector, moments, terms[-1]), terms
 
 
@@ -229,6 +232,13 @@ def encoder_size(sizes: Sizes) -> int:
 def network_size(sizes: Sizes) -> int:
     """How many parameters the network has."""
     return _count(jax.eval_shape(lambda: Network.zeros(sizes)))
+
+
+def in_predictor(sizes: Sizes, length: int) -> np.ndarray:
+    """Which of a vector's parameters are those of the label's own networks, the network's last."""
+    own = _count(jax.eval_shape(lambda: Network.zeros(sizes).predictor))
+    place = np.arange(length) - network_size(sizes)
+    return (-own <= place) & (place < 0)
 
 
 def _count(tree: Any) -> int:
