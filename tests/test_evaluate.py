@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut
 from dapdag import DAPDAGRegressor
 from dapdag.datasets import DomainData
 from dapdag.evaluate import METRICS, Evaluation, leave_one_domain_out
-from dapdag.evaluate.distances import describe_targets, mean_difference
+from dapdag.evaluate.distances import describe_targets, mean_difference, sinkhorn_divergences
 from dapdag.evaluate.metrics import class_scores, number_scores
 from dapdag.evaluate.prediction import ClassPrediction, NumberPrediction
 from dapdag.evaluate.runs import Run
@@ -436,6 +436,13 @@ class TestDistances:
         assert (found["sinkhorn"] >= 0).all()
         assert found["missing"].between(0.1, 0.2).all()
         assert found["n_rows"].tolist() == [50] * 4
+
+    def test_heavy_tails_have_a_distance_too(self) -> None:
+        pytest.importorskip("ot", reason="POT (extra: bench) is not installed")
+        rng = np.random.default_rng(0)
+        clouds = [rng.standard_cauchy(size=(60, 7)) for _ in range(4)]
+        found = sinkhorn_divergences(clouds)
+        assert np.isfinite(found).all() and (found[~np.eye(4, dtype=bool)] > 0).all()
 
 
 class TestModelSelection:

@@ -1,6 +1,7 @@
 """How far a target's features lie from the sources', seen without any model."""
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,15 @@ def _transport(a: Array, b: Array) -> float:
 
     cost = ot.dist(a, b)
     blur = BLUR * max(float(cost.mean()), 1e-12)
-    method = "sinkhorn_stabilized"
-    return float(ot.sinkhorn2([], [], cost, blur, method=method, numItermax=200, warn=False))
+
+    def solved(method: str) -> float:
+        return float(ot.sinkhorn2([], [], cost, blur, method=method, numItermax=200, warn=False))
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.filterwarnings("ignore", message="Numerical errors", category=UserWarning)
+        found = solved("sinkhorn_stabilized")
+    # Single cells far away underflow; logarithms do not, but take several times as long.
+    return found if np.isfinite(found) else solved("sinkhorn_log")
 
 
 def _columns(X: pd.DataFrame) -> Array:
