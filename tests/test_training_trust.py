@@ -35,6 +35,18 @@ def test_trust_is_the_share_with_the_least_mean_loss(best):
     assert trust[:4].sum() == pytest.approx(SHARES[best])
 
 
+def test_domains_that_disagree_about_the_gain_lower_trust():
+    gain = 0.1 * SHARES
+    steady = np.stack([-gain, -1.2 * gain, -0.8 * gain])[None]
+    split = np.stack([-10 * gain, 4 * gain, 5 * gain])[None]  # on average a gain as well
+    assert trust_of(steady, 4, 4)[:4].sum() == pytest.approx(1)
+    assert trust_of(split, 4, 4)[:4].sum() == pytest.approx(0)
+
+
+def test_without_any_evidence_half_of_the_prediction_is_of_e():
+    assert trust_of(np.full((2, 3, len(SHARES)), np.nan), 4, 4)[:4].sum() == pytest.approx(0.5)
+
+
 SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}
 
 

@@ -17,6 +17,8 @@ from ..model.likelihoods import mean
 from .step import Problem, StepConfig
 
 SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
+# Losses that differ by less than this share of a standard error count as alike.
+HARDLY = 0.5
 SHARES_OF_SOURCES = 8
 ROWS = 512
 
@@ -50,10 +52,25 @@ def trust_of(losses: np.ndarray, n_predictors: int, n_pooled: int) -> np.ndarray
     """
     if not n_pooled:
         return even_trust(max(n_predictors, 1))
-    known = losses[np.isfinite(losses).all(-1)]
-    share = SHARES[np.argmin(known.mean(0))] if len(known) else 0.5
+    share = SHARES[_least_share(losses)]
     weights = np.repeat([share / n_predictors, (1 - share) / n_pooled], [n_predictors, n_pooled])
     return weights.astype(np.float32)
+
+
+def _least_share(losses: np.ndarray) -> int:
+    """The least share of E that is hardly worse than the best, on the evidence of the domains.
+
+    Where the domains disagree about the gain, less of E is the safer choice.
+    """
+    known = np.isfinite(losses).all(-1)
+    seen = known.any(0)
+    if not seen.any():
+        return len(SHARES) // 2
+    total = np.where(known[..., None], losses, 0.0).sum(0)[seen]
+    mean = total / known.sum(0)[seen, None]  # [domains, shares], over the members that tell
+    excess = mean - mean[:, [mean.mean(0).argmin()]]
+    error = excess.std(0) / np.sqrt(max(len(mean) - 1, 1))
+    return int(np.argmax(excess.mean(0) <= HARDLY * error))
 
 
 @compiled_quickly
