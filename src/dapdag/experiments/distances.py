@@ -204,4 +204,5 @@ EXPERIMENT = Experiment(
     table=table,
     figure=figure,
     statements=statements,
+    trains=False,
 )

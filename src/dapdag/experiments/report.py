@@ -26,7 +26,7 @@ def write_report(
         rows[[*first, *LAST_COLUMNS]].to_csv(path, index=False)
     text = [
         f"# {experiment.title}",
-        provenance(rows, store),
+        provenance(rows, store, experiment.trains),
         experiment.table(rows, parameters),
     ]
     if found := experiment.statements(rows, parameters):
@@ -35,7 +35,7 @@ def write_report(
     save_figure(experiment.figure(rows, parameters), store.folder / FIGURE)
 
 
-def provenance(rows: pd.DataFrame, store: Store) -> str:
+def provenance(rows: pd.DataFrame, store: Store, trains: bool) -> str:
     """What was run, by which code, and how long it took."""
     manifest = store.manifest
     seeds = sorted(rows["seed"].unique().tolist())
@@ -44,12 +44,14 @@ def provenance(rows: pd.DataFrame, store: Store) -> str:
     if manifest["commit"]:
         code += f", commit {manifest['commit']}"
     budget = manifest["parameters"]["budget"]
-    spent = f"{runs['seconds'].sum() / 60:.1f} minutes of fitting"
-    return (
-        f"Preset `{manifest['preset']}`: {len(seeds)} seeds ({seeds[0]}–{seeds[-1]}), "
-        f"networks with {budget['n_members']} member(s) and at most {budget['max_epochs']} epochs. "
-        f"{len(runs)} runs, {spent}. {code}."
-    )
+    networks = f"{budget['n_members']} member(s) and at most {budget['max_epochs']} epochs"
+    said = [
+        f"Preset `{manifest['preset']}`: {len(seeds)} seeds ({seeds[0]}–{seeds[-1]})"
+        + (f", networks with {networks}." if trains else "."),
+        f"{len(runs)} runs, {runs['seconds'].sum() / 60:.1f} minutes of computing.",
+        f"{code}.",
+    ]
+    return " ".join(said)
 
 
 def statement_table(found: Sequence[Statement]) -> str:

@@ -87,6 +87,7 @@ class Experiment:
     together : runs for which this is equal are computed in one call, as lanes of one program.
     table, figure, statements : what is made of all rows.
     timed : True where the time of a run is a result: then nothing else runs beside it.
+    trains : False where no network is trained.
     """
 
     name: str
@@ -99,3 +100,4 @@ class Experiment:
     statements: Callable[[pd.DataFrame, Any], list[Statement]]
     together: Callable[[Run], Hashable] = lambda run: run
     timed: bool = False
+    trains: bool = True
