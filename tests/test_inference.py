@@ -123,7 +123,7 @@ def test_blocks_within_a_chunk_change_nothing(monkeypatch):
 
 def test_summaries_of_two_parts_add_up_to_the_domain():
     model, X = make_model(), make_rows(ROWS)
-    merged = summary_of(model, X[:20]) + summarise(model, X[20:])
+    merged = summary_of(model, X[:20]) + summary_of(model, X[20:])
     assert_same_environment(environment_of(model, merged), infer_environment(model, X))
 
 

@@ -229,6 +229,16 @@ def test_cycles_of_weight_zero_cannot_stop_training():
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
+def test_the_label_teaches_the_encoder_only_where_it_may():
+    off = make_weights(reconstruction=0.0, environment=0.0)
+    _, taught = evaluate(BAYESIAN, off, network(), make_batch())
+    apart = replace(BAYESIAN, label_teaches_env=False)
+    _, untaught = evaluate(apart, off, network(), make_batch())
+    assert not is_zero(taught.encoder)
+    assert is_zero(untaught.encoder)
+    np.testing.assert_array_equal(taught.predictor.filters, untaught.predictor.filters)
+
+
 def test_acyclicity_and_sparsity_alone_push_on_filters_of_edges_only():
     others = dict.fromkeys(["prediction", "reconstruction", "environment"], 0.0)
     lasso, cycles, neither = (

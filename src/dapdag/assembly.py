@@ -76,18 +76,24 @@ def assemble(
     columns, variables, label_columns = sizes_of(tables[0])
     # With one domain there is nothing from which the effect of E could be learned.
     several = all(len(s.domain_labels) > 1 for s in samples)
+    uses_environment = settings.uses_environment and several
+    apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
+    n_predictors = settings.n_predictors if apart else 0
+    # Adaptation is weighed against pooled predictors where sources can be left out in turn.
+    weighed = settings.exact_graph and uses_environment and n_predictors > 1
+    reconstructs = settings.uses_structure and min(
+        settings.structure_weight, settings.reconstruction_weight
+    )
     formulation = obj.Formulation(
         bayesian=settings.bayesian,
         acyclicity=settings.acyclicity or ("trace_power" if settings.exact_graph else "trace_exp"),
         on_paths=settings.exact_graph,
-        uses_environment=settings.uses_environment and several,
+        uses_environment=uses_environment,
         uses_structure=settings.uses_structure,
         penalises_cycles=settings.acyclicity_weight > 0,
+        # An encoder that learns from the label knows sources that a vote has left out.
+        label_teaches_env=not (weighed and reconstructs > 0),
     )
-    apart = settings.exact_graph if settings.label_apart is None else settings.label_apart
-    n_predictors = settings.n_predictors if apart else 0
-    # Adaptation is weighed against pooled predictors where sources can be left out in turn.
-    weighed = settings.exact_graph and formulation.uses_environment and n_predictors > 1
     config = StepConfig(
         Sizes(
             columns,

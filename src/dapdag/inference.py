@@ -39,8 +39,8 @@ BLOCK_ROWS = 1024
 # A posterior this narrow, as a share of the spread of the sources' E, adds nothing to the label's
 # variance that could be seen: its mean stands for it, and large domains predict fast.
 NARROW = 0.02
-# How far beyond the sources a prediction follows E, as a share of the range that they span.
-BEYOND = 0.5
+# How far beyond the sources a prediction follows E, in ranges that they span.
+BEYOND = 2.0
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class Formulation:
     """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths.
 
     What an ablation takes out, environments or structure, is not computed; a penalty on cycles of
-    weight 0 is reported, but takes no part: on cyclic weights it may overflow.
+    weight 0 is reported, but takes no part: on cyclic weights it may overflow. Unless
+    `label_teaches_env`, the label's networks take E as the reconstruction taught it.
     """
 
     bayesian: bool = True
@@ -65,6 +66,7 @@ class Formulation:
     uses_environment: bool = True
     uses_structure: bool = True
     penalises_cycles: bool = True
+    label_teaches_env: bool = True
 
     @property
     def h(self) -> Callable[[Array], Array]:
@@ -163,8 +165,9 @@ def objective(
     inputs = layout.inputs(batch.values, batch.observed)
     env, env_term = _environment(formulation, weights, network, layout, inputs, batch, normal)
     few = batch.head(decoder_rows)
+    told = env if formulation.label_teaches_env else jax.lax.stop_gradient(env)
     # Each predictor answers for its own loss: trained on their mean alone they would specialise.
-    votes = network.predict(layout, parents, inputs[:decoder_rows], env[None])[0]
+    votes = network.predict(layout, parents, inputs[:decoder_rows], told[None])[0]
     each = jax.vmap(lambda vote: prediction(formulation, layout, network, vote, few))(votes)
     learning = jnp.ones_like(each) if lessons is None else lessons
     pred = (learning * each).sum() / jnp.maximum(learning.sum(), 1.0)
