@@ -41,6 +41,8 @@ BLOCK_ROWS = 1024
 NARROW = 0.02
 # How far beyond the sources a prediction follows E, in ranges that they span.
 BEYOND = 2.0
+# At this distance beyond the sources, in ranges, the votes that see E are alone where they lead.
+WHOLLY = 0.2
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,25 @@ def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     return np.clip(points, (low - slack)[:, None], (high + slack)[:, None]).astype(np.float32)
 
 
+def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
+    """How much each vote counts at a domain: E more, the farther it lies beyond the sources.
+
+    Among the sources a mixture with the pooled votes steadies the prediction. Beyond them the
+    pooled votes still answer for a site in their midst; so where E makes the greater part of the
+    prediction, it comes to make all of it.
+    """
+    n = model.sizes.n_predictors
+    share = model.trust[:n].sum()
+    low, high = model.source_mean.min(1), model.source_mean.max(1)  # [members, dim]
+    excess = np.maximum(np.maximum(low - q.mean, q.mean - high), 0.0)
+    beyond = float(np.mean(excess / np.maximum(high - low, 1e-12)))
+    if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
+        return model.trust.astype(np.float32)
+    grown = share + (1.0 - share) * min(beyond / WHOLLY, 1.0)
+    part = np.where(np.arange(len(model.trust)) < n, grown / share, (1.0 - grown) / (1.0 - share))
+    return (model.trust * part).astype(np.float32)
+
+
 def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
     deviation = np.sqrt(q.variance)
     spread = model.source_mean.std(1)
@@ -221,7 +242,7 @@ def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistri
 
 
 def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
-    envs, trust = draws_of(model, q), model.trust.astype(np.float32)
+    envs, trust = draws_of(model, q), trust_at(model, q)
     n_features, width = len(model.table.features), model.table.label.width
 
     def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray, NDArray]:
