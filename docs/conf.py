@@ -26,7 +26,7 @@ extensions = [
     "plain_docstrings",
     "cli_help",
 ]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "results/runs"]
 nitpicky = True
 
 myst_enable_extensions = ["colon_fence", "deflist", "smartquotes"]

@@ -101,7 +101,7 @@ def test_a_feature_that_a_site_lacks_widens_the_intervals(fitted, new):
     with pytest.warns(UserWarning, match=r"'code' has no value .* grows by \d+%"):
         blind, wider = fitted.predict(X.assign(code=np.nan), return_std=True)
     assert np.isfinite(blind).all()
-    assert (wider > 1.3 * std).all()
+    assert (wider > 1.2 * std).all()
     # One cell alone widens that row and no other.
     _, one = fitted.predict(
         X.assign(code=X["code"].astype(float).where(X.index != 3)), return_std=True
