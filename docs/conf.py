@@ -57,6 +57,6 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-# Only the API reference has pages below it.
-html_sidebars = {"*": []}
+# Only the API reference needs a list of its pages at the side.
+html_sidebars = {"*": [], "results/*": []}
 copybutton_prompt_text = "$ "
