@@ -34,6 +34,6 @@ def test_files_it_points_at_are_there() -> None:
 
 def test_make_targets_it_names_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = set(re.findall(r"(?:^|`)make ([a-z]+)", README, flags=re.MULTILINE))
+    named = set(re.findall(r"make ([a-z]+)", README)) - {"sure"}
     assert named >= {"demo", "test"}
     assert [name for name in named if f"\n{name}:" not in makefile] == []

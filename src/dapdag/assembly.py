@@ -81,9 +81,8 @@ def assemble(
     n_predictors = settings.n_predictors if apart else 0
     # Adaptation is weighed against pooled predictors where sources can be left out in turn.
     weighed = settings.exact_graph and uses_environment and n_predictors > 1
-    reconstructs = settings.uses_structure and min(
-        settings.structure_weight, settings.reconstruction_weight
-    )
+    taught = min(settings.structure_weight, settings.reconstruction_weight)
+    reconstructs = settings.uses_structure and taught > 0
     formulation = obj.Formulation(
         bayesian=settings.bayesian,
         acyclicity=settings.acyclicity or ("trace_power" if settings.exact_graph else "trace_exp"),
@@ -92,7 +91,7 @@ def assemble(
         uses_structure=settings.uses_structure,
         penalises_cycles=settings.acyclicity_weight > 0,
         # An encoder that learns from the label knows sources that a vote has left out.
-        label_teaches_env=not (weighed and reconstructs > 0),
+        label_teaches_env=not (weighed and reconstructs),
     )
     config = StepConfig(
         Sizes(

@@ -63,6 +63,11 @@ class Model:
     trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
 
     @functools.cached_property
+    def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest E among the sources: [members, dim] each."""
+        return self.source_mean.min(1), self.source_mean.max(1)
+
+    @functools.cached_property
     def layout(self) -> Layout:
         return jax.tree.map(jnp.asarray, layout_of(self.table, self.sizes.indicators))
 
@@ -198,7 +203,7 @@ def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     as they were taught to; `environment` still tells where they were.
     """
     points = _unbounded_draws(model, q)
-    low, high = model.source_mean.min(1), model.source_mean.max(1)  # [members, dim]
+    low, high = model.source_span
     slack = BEYOND * (high - low)
     return np.clip(points, (low - slack)[:, None], (high + slack)[:, None]).astype(np.float32)
 
@@ -212,7 +217,7 @@ def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     """
     n = model.sizes.n_predictors
     share = model.trust[:n].sum()
-    low, high = model.source_mean.min(1), model.source_mean.max(1)  # [members, dim]
+    low, high = model.source_span
     excess = np.maximum(np.maximum(low - q.mean, q.mean - high), 0.0)
     beyond = float(np.mean(excess / np.maximum(high - low, 1e-12)))
     if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
