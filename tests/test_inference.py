@@ -7,12 +7,10 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from test_paper_statements import fitted, simulated
 
-from dapdag import assembly, inference
+from dapdag import assembly, beyond, chunks, inference
 from dapdag.domains import sizes_of
 from dapdag.environments import EnvironmentMap
 from dapdag.inference import (
-    EnvPosterior,
-    Model,
     draws_of,
     environment_of,
     infer_environment,
@@ -23,6 +21,7 @@ from dapdag.model import Network, Sizes
 from dapdag.model.objective import Formulation
 from dapdag.settings import Settings
 from dapdag.table import Discrete, Standardised, Table, learn_feature
+from dapdag.trained import EnvPosterior, Model
 
 ROWS, DIM, MEMBERS = 60, 2, 2
 
@@ -72,7 +71,7 @@ def make_model(classes=False, **formulation):
 
 
 def summary_of(model, X):
-    return summarise(model, inference.Chunks(model.table, X))
+    return summarise(model, chunks.Chunks(model.table, X))
 
 
 def assert_same_environment(a, b):
@@ -84,22 +83,22 @@ def test_a_domain_in_chunks_is_the_domain_as_a_whole(monkeypatch):
     model, X = make_model(), make_rows(150)
     whole = infer_environment(model, X)
     predicted = predict_label(model, X, whole)
-    monkeypatch.setattr(inference, "CHUNK_ROWS", 64)
-    assert len(inference.Chunks(model.table, X).parts) == 3
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
+    assert len(chunks.Chunks(model.table, X).parts) == 3
     assert_same_environment(infer_environment(model, X), whole)
     chunked = predict_label(model, X, whole)
     np.testing.assert_allclose(chunked.mean, predicted.mean, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(chunked.variance, predicted.variance, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kept", [0, 1500, inference.KEPT_CELLS])
+@pytest.mark.parametrize("kept", [0, 1500, chunks.KEPT_CELLS])
 def test_chunks_are_encoded_once_as_far_as_there_is_room(monkeypatch, kept):
-    monkeypatch.setattr(inference, "CHUNK_ROWS", 64)
-    monkeypatch.setattr(inference, "KEPT_CELLS", kept)
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(chunks, "KEPT_CELLS", kept)
     encoded = []
-    inner = inference._padded_piece
+    inner = chunks.padded_piece
     monkeypatch.setattr(
-        inference, "_padded_piece", lambda table, X: encoded.append(len(X)) or inner(table, X)
+        chunks, "padded_piece", lambda table, X: encoded.append(len(X)) or inner(table, X)
     )
     model, X = make_model(), make_rows(150)
     predicted = inference.predict_domain(model, X)
@@ -189,12 +188,12 @@ def test_draws_do_not_follow_e_far_beyond_the_sources():
     model = make_model()
     far = EnvPosterior(np.full((MEMBERS, DIM), 1e3), np.full((MEMBERS, DIM), 0.01))
     low, high = model.source_mean.min(1), model.source_mean.max(1)
-    expected = high + inference.BEYOND * (high - low)
+    expected = high + beyond.BEYOND * (high - low)
     np.testing.assert_allclose(draws_of(model, far).max(1), expected, rtol=1e-6)
 
 
 def test_the_point_formulation_uses_the_mean_alone(monkeypatch):
-    monkeypatch.setattr(inference, "BEYOND", np.inf)
+    monkeypatch.setattr(beyond, "BEYOND", np.inf)
     model = make_model(bayesian=False)
     q = infer_environment(model, make_rows(ROWS))
     np.testing.assert_allclose(draws_of(model, q), q.mean[:, None], rtol=1e-6)
@@ -227,7 +226,7 @@ def test_few_points_predict_like_brute_force_monte_carlo(monkeypatch):
 
 
 def test_a_wide_posterior_is_integrated_over_the_models_draws(monkeypatch):
-    monkeypatch.setattr(inference, "BEYOND", np.inf)
+    monkeypatch.setattr(beyond, "BEYOND", np.inf)
     model = make_model()
     q = EnvPosterior(np.zeros((MEMBERS, DIM)), np.ones((MEMBERS, DIM)))
     np.testing.assert_allclose(draws_of(model, q)[1], model.normal, rtol=1e-5)
@@ -370,5 +369,5 @@ def test_beyond_the_sources_the_votes_that_lead_are_alone(share, position, expec
     )
     low, high = model.source_mean.min(1), model.source_mean.max(1)
     mean = low + position * (high - low)
-    trust = inference.trust_at(model, EnvPosterior(mean, np.zeros_like(mean)))
+    trust = beyond.trust_at(model, EnvPosterior(mean, np.zeros_like(mean)))
     np.testing.assert_allclose(trust, [expected, 1 - expected], rtol=1e-5)

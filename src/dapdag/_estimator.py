@@ -22,6 +22,7 @@ from .fitting import Fit, Sample, fit_models
 from .schema import duplicates, schema_frame
 from .settings import Settings, check_settings
 from .table import Discrete
+from .trained import Model
 from .validation import as_frame, new_domains, training_sample
 
 # A feature that few rows lack says nothing about their domain.
@@ -94,7 +95,7 @@ class NetworkEstimator(BaseEstimator):
         check_is_fitted(self)
         save(self, path)
 
-    def _ready(self, X: Any) -> tuple[inference.Model, pd.DataFrame]:
+    def _ready(self, X: Any) -> tuple[Model, pd.DataFrame]:
         check_is_fitted(self)
         model, frame = self._fit_.model, as_frame(self, X, reset=False)
         for name, count in model.table.unseen(frame).items():
@@ -137,7 +138,7 @@ class NetworkEstimator(BaseEstimator):
         return hasattr(self, "_fit_")
 
 
-def _report_absent_features(model: inference.Model, X: pd.DataFrame, domain: Hashable) -> None:
+def _report_absent_features(model: Model, X: pd.DataFrame, domain: Hashable) -> None:
     """Say which features a whole domain lacks, and what each of them is worth."""
     if len(X) < FEWEST_ROWS_TO_TELL:
         return
@@ -150,7 +151,7 @@ def _report_absent_features(model: inference.Model, X: pd.DataFrame, domain: Has
             )
 
 
-def _worth(model: inference.Model, feature: int) -> str:
+def _worth(model: Model, feature: int) -> str:
     cost = model.lacking[feature]
     if isinstance(model.table.label, Discrete):
         return f"held-out rows of the sources lose {1 - cost:.0%} of their certainty without it"

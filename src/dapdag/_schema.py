@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from .domains import sizes_of
 from .fitting import Fit
 from .graph import DAG
-from .inference import Model
 from .model import Network, Sizes
 from .model.acyclicity import ACYCLICITY
 from .model.objective import Formulation
 from .table import Continuous, Discrete, Standardised, Table, Variable
+from .trained import Model
 
 Arrays = dict[str, NDArray]
 

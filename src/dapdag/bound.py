@@ -20,13 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ._cache import compilation_cache
+from .chunks import CHUNK_ROWS, SMALLEST_CHUNK
 from .domains import Encoded, encode
-from .inference import CHUNK_ROWS, SMALLEST_CHUNK, Model, infer_environment
+from .inference import infer_environment
 from .model import Decoder, Layout
 from .model.likelihoods import squared_or_cross_entropy
 from .model.network import unravel
 from .settings import Settings
 from .table import Discrete, Table, padded_size
+from .trained import Model
 from .validation import as_frame
 
 _MEANING = {

@@ -20,12 +20,13 @@ from ._progress import progress
 from .assembly import Sample as Sample
 from .assembly import assemble, learn_table, make_plan
 from .graph import DAG
-from .inference import Model, infer_environment, noise_scale
+from .inference import encoded_environment, noise_scale
 from .lacking import cost_of_lacking, hiding_masks, masked
 from .record import Record
 from .recording import make_heldout, make_record
 from .settings import Settings
 from .table import Table
+from .trained import Model
 from .training import Blocks, StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
 from .training.heldout import heldout_means
@@ -190,7 +191,7 @@ def _unpadded(dag: DAG, keep: NDArray) -> DAG:
 def _with_sources(model: Model, sample: Sample) -> Model:
     """The model with the posterior of E of every source, by which others are judged."""
     posteriors = [
-        infer_environment(model, sample.X.iloc[np.flatnonzero(sample.domain == d)])
+        encoded_environment(model, sample.X.iloc[np.flatnonzero(sample.domain == d)])
         for d in range(sample.n_sources)
     ]
     return replace(

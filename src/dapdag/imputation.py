@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from ._compiled import compiled
 from .domains import Encoded, encode
-from .inference import EnvPosterior, Model, infer_environment, predict_label
+from .inference import infer_environment, predict_label
 from .model import Layout, Sizes
 from .model.likelihoods import log_density, mean
 from .model.network import unravel
 from .table import Discrete, Table, Variable, padded_size
+from .trained import EnvPosterior, Model
 
 CHUNK_ROWS = 4096
 SMALLEST_CHUNK = 64

@@ -4,13 +4,9 @@ Rows stream through in chunks of one compiled size: one pass adds up the encoder
 second one predicts. Memory does not grow with the domain.
 """
 
-import functools
-import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,69 +15,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .domains import Encoded, encode, layout_of
+from .beyond import bounded, located, trust_at
+from .chunks import SMALLEST_CHUNK, Chunks
+from .domains import Encoded
 from .lacking import class_shares, drawn_back
-from .model import Layout, Network, Sizes, Summary
+from .model import Network, Summary
 from .model import objective as obj
 from .model.encoder import posterior
 from .model.likelihoods import bounded_log_scale, mean
 from .model.network import unravel
-from .table import Discrete, Table, padded_size
+from .table import Discrete, padded_size
+from .trained import EnvPosterior, Model
 
-T = TypeVar("T")
-
-CHUNK_ROWS = 65536
-SMALLEST_CHUNK = 64
-# Encoded cells that are kept from the first pass to the second: 128 MiB.
-KEPT_CELLS = 2**25
 # Inside a compiled call rows go through in blocks that fit the cache.
 BLOCK_ROWS = 1024
 # A posterior this narrow, as a share of the spread of the sources' E, adds nothing to the label's
 # variance that could be seen: its mean stands for it, and large domains predict fast.
 NARROW = 0.02
-# How far beyond the sources a prediction follows E, in ranges that they span.
-BEYOND = 2.0
-# At this distance beyond the sources, in ranges, the votes that see E are alone where they lead.
-WHOLLY = 0.2
-
-
-@dataclass(frozen=True)
-class Model:
-    """A trained model: all that prediction needs. Arrays of weights have a leading member axis."""
-
-    table: Table
-    sizes: Sizes
-    formulation: obj.Formulation
-    vectors: NDArray[np.float32]  # [members, parameters]
-    parents: NDArray[np.float32]  # [variables, variables], 1 where an edge may act
-    prior_precision: float
-    source_mean: NDArray[np.float64]  # [members, sources, dim]
-    source_variance: NDArray[np.float64]
-    label_scale: NDArray[np.float64]  # [members], noise of the standardised label
-    normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
-    lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)
-    trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
-
-    @functools.cached_property
-    def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The smallest and the largest E among the sources: [members, dim] each."""
-        return self.source_mean.min(1), self.source_mean.max(1)
-
-    @functools.cached_property
-    def layout(self) -> Layout:
-        return jax.tree.map(jnp.asarray, layout_of(self.table, self.sizes.indicators))
-
-    @property
-    def n_members(self) -> int:
-        return len(self.vectors)
-
-
-@dataclass(frozen=True)
-class EnvPosterior:
-    """Posterior of one domain's E under each member: [members, dim]."""
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -90,65 +40,6 @@ class LabelDistribution:
 
     mean: NDArray[np.float64]  # [rows, label columns]
     variance: NDArray[np.float64] | None
-
-
-class Chunks:
-    """A table in pieces, through which several passes may go.
-
-    Every core encodes and computes its own piece. Encoded pieces are kept for the next pass as far
-    as `KEPT_CELLS` goes, so that memory does not grow with the table.
-    """
-
-    def __init__(self, table: Table, X: pd.DataFrame) -> None:
-        self.table, self.X = table, X
-        starts = range(0, len(X), CHUNK_ROWS)
-        self.parts = [slice(start, min(start + CHUNK_ROWS, len(X))) for start in starts]
-        self._kept: dict[int, tuple[Encoded, NDArray[np.float32]]] = {}
-        self._room = KEPT_CELLS
-
-    def map(
-        self, compute: Callable[[Encoded, NDArray[np.float32]], T]
-    ) -> Iterator[tuple[slice, T]]:
-        """`compute` of the pieces, in their order.
-
-        A piece is padded to one of few sizes; the second argument marks the rows that are present.
-        """
-        if len(self.parts) == 1:
-            yield self.parts[0], self._compute(compute, self.parts[0])
-            return
-        cores = os.cpu_count() or 1
-        under_way: deque[tuple[slice, Future[T]]] = deque()
-        with ThreadPoolExecutor(cores) as pool:
-            for rows in self.parts:
-                job = pool.submit(self._compute, compute, rows)
-                under_way.append((rows, job))
-                if len(under_way) > cores:
-                    first, job = under_way.popleft()
-                    yield first, job.result()
-            for first, job in under_way:
-                yield first, job.result()
-
-    def _compute(self, compute: Callable[[Encoded, NDArray[np.float32]], T], rows: slice) -> T:
-        return compute(*self._piece(rows))
-
-    def _piece(self, rows: slice) -> tuple[Encoded, NDArray[np.float32]]:
-        found = self._kept.get(rows.start)
-        if found is None:
-            found = _padded_piece(self.table, self.X.iloc[rows])
-            size = found[0].values.size + found[0].observed.size
-            if size <= self._room:
-                self._room -= size
-                self._kept[rows.start] = found
-        return found
-
-
-def _padded_piece(table: Table, X: pd.DataFrame) -> tuple[Encoded, NDArray[np.float32]]:
-    data = encode(table, *table.encode(X), None)
-    n = len(data.values)
-    size = padded_size(n, SMALLEST_CHUNK)
-    pad = ((0, size - n), (0, 0))
-    present = (np.arange(size) < n).astype(np.float32)
-    return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad)), present
 
 
 def _no_rows(model: Model) -> Summary:
@@ -189,7 +80,17 @@ def infer_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
     return _infer(model, Chunks(model.table, X))
 
 
+def encoded_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
+    """Posterior of E as the encoder alone sees it: right for the sources, which taught it."""
+    return _encode(model, Chunks(model.table, X))
+
+
 def _infer(model: Model, chunks: Chunks) -> EnvPosterior:
+    q = _encode(model, chunks)
+    return located(model, chunks.X, q) if model.formulation.uses_environment else q
+
+
+def _encode(model: Model, chunks: Chunks) -> EnvPosterior:
     # Without environments nothing depends on the rows: no need to go through them.
     uses = model.formulation.uses_environment
     return environment_of(model, summarise(model, chunks) if uses else _no_rows(model))
@@ -203,28 +104,7 @@ def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     as they were taught to; `environment` still tells where they were.
     """
     points = _unbounded_draws(model, q)
-    low, high = model.source_span
-    slack = BEYOND * (high - low)
-    return np.clip(points, (low - slack)[:, None], (high + slack)[:, None]).astype(np.float32)
-
-
-def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
-    """How much each vote counts at a domain: E more, the farther it lies beyond the sources.
-
-    Among the sources a mixture with the pooled votes steadies the prediction. Beyond them the
-    pooled votes still answer for a site in their midst; so where E makes the greater part of the
-    prediction, it comes to make all of it.
-    """
-    n = model.sizes.n_predictors
-    share = model.trust[:n].sum()
-    low, high = model.source_span
-    excess = np.maximum(np.maximum(low - q.mean, q.mean - high), 0.0)
-    beyond = float(np.mean(excess / np.maximum(high - low, 1e-12)))
-    if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
-        return model.trust.astype(np.float32)
-    grown = share + (1.0 - share) * min(beyond / WHOLLY, 1.0)
-    part = np.where(np.arange(len(model.trust)) < n, grown / share, (1.0 - grown) / (1.0 - share))
-    return (model.trust * part).astype(np.float32)
+    return bounded(model, points).astype(np.float32)
 
 
 def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:

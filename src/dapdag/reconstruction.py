@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from .domains import Encoded, encode, sizes_of
 from .environments import EnvironmentMap
-from .inference import Model, infer_environment, reconstruct
+from .inference import infer_environment, reconstruct
 from .table import Discrete, Table, Variable
+from .trained import Model
 
 
 def reconstruct_frame(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from .._cache import compilation_cache
 from .._compiled import compiled
 from .._estimator import NetworkClassifier, NetworkRegressor
+from ..chunks import Chunks
 from ..domains import Encoded
 from ..fitting import Fit, Sample, fit_models
-from ..inference import Chunks
 from ..model import Layout, Sizes
 from ..model.network import unravel
 from ..settings import Settings

@@ -1,0 +1,80 @@
+"""Tables in pieces of few sizes, so that memory does not grow with them and few programs do."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .domains import Encoded, encode
+from .table import Table, padded_size
+
+T = TypeVar("T")
+
+CHUNK_ROWS = 65536
+SMALLEST_CHUNK = 64
+# Encoded cells that are kept from the first pass to the second: 128 MiB.
+KEPT_CELLS = 2**25
+
+
+class Chunks:
+    """A table in pieces, through which several passes may go.
+
+    Every core encodes and computes its own piece. Encoded pieces are kept for the next pass as far
+    as `KEPT_CELLS` goes, so that memory does not grow with the table.
+    """
+
+    def __init__(self, table: Table, X: pd.DataFrame) -> None:
+        self.table, self.X = table, X
+        starts = range(0, len(X), CHUNK_ROWS)
+        self.parts = [slice(start, min(start + CHUNK_ROWS, len(X))) for start in starts]
+        self._kept: dict[int, tuple[Encoded, NDArray[np.float32]]] = {}
+        self._room = KEPT_CELLS
+
+    def map(
+        self, compute: Callable[[Encoded, NDArray[np.float32]], T]
+    ) -> Iterator[tuple[slice, T]]:
+        """`compute` of the pieces, in their order.
+
+        A piece is padded to one of few sizes; the second argument marks the rows that are present.
+        """
+        if len(self.parts) == 1:
+            yield self.parts[0], self._compute(compute, self.parts[0])
+            return
+        cores = os.cpu_count() or 1
+        under_way: deque[tuple[slice, Future[T]]] = deque()
+        with ThreadPoolExecutor(cores) as pool:
+            for rows in self.parts:
+                job = pool.submit(self._compute, compute, rows)
+                under_way.append((rows, job))
+                if len(under_way) > cores:
+                    first, job = under_way.popleft()
+                    yield first, job.result()
+            for first, job in under_way:
+                yield first, job.result()
+
+    def _compute(self, compute: Callable[[Encoded, NDArray[np.float32]], T], rows: slice) -> T:
+        return compute(*self._piece(rows))
+
+    def _piece(self, rows: slice) -> tuple[Encoded, NDArray[np.float32]]:
+        found = self._kept.get(rows.start)
+        if found is None:
+            found = padded_piece(self.table, self.X.iloc[rows])
+            size = found[0].values.size + found[0].observed.size
+            if size <= self._room:
+                self._room -= size
+                self._kept[rows.start] = found
+        return found
+
+
+def padded_piece(table: Table, X: pd.DataFrame) -> tuple[Encoded, NDArray[np.float32]]:
+    data = encode(table, *table.encode(X), None)
+    n = len(data.values)
+    size = padded_size(n, SMALLEST_CHUNK)
+    pad = ((0, size - n), (0, 0))
+    present = (np.arange(size) < n).astype(np.float32)
+    return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad)), present

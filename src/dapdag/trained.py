@@ -1,0 +1,53 @@
+"""A trained model as numbers: all that prediction needs."""
+
+import functools
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from .domains import layout_of
+from .model import Layout, Sizes
+from .model import objective as obj
+from .table import Table
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model: all that prediction needs. Arrays of weights have a leading member axis."""
+
+    table: Table
+    sizes: Sizes
+    formulation: obj.Formulation
+    vectors: NDArray[np.float32]  # [members, parameters]
+    parents: NDArray[np.float32]  # [variables, variables], 1 where an edge may act
+    prior_precision: float
+    source_mean: NDArray[np.float64]  # [members, sources, dim]
+    source_variance: NDArray[np.float64]
+    label_scale: NDArray[np.float64]  # [members], noise of the standardised label
+    normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
+    lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)
+    trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
+
+    @functools.cached_property
+    def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest E among the sources: [members, dim] each."""
+        return self.source_mean.min(1), self.source_mean.max(1)
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        return jax.tree.map(jnp.asarray, layout_of(self.table, self.sizes.indicators))
+
+    @property
+    def n_members(self) -> int:
+        return len(self.vectors)
+
+
+@dataclass(frozen=True)
+class EnvPosterior:
+    """Posterior of one domain's E under each member: [members, dim]."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
