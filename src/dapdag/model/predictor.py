@@ -23,6 +23,7 @@ class Predictor(eqx.Module):
     filter_bias: Float[Array, "votes hidden"]
     layers: tuple[tuple[Array, Array], ...]  # [votes, hidden, hidden], [votes, hidden]
     heads: Float[Array, "votes label_columns hidden"]
+    env_heads: Float[Array, "votes label_columns twice_dim"]
     head_bias: Float[Array, "votes label_columns"]
     log_scale: Float[Array, ""]
     n_pooled: int = eqx.field(static=True)  # the last votes, which do not see E
@@ -46,6 +47,7 @@ class Predictor(eqx.Module):
                 for _ in range(n_layers)
             ),
             heads=jnp.zeros((votes, label_columns, hidden)),
+            env_heads=jnp.zeros((votes, label_columns, 2 * dim)),
             head_bias=jnp.zeros((votes, label_columns)),
             log_scale=jnp.zeros(()),
             n_pooled=n_pooled,
@@ -61,6 +63,7 @@ class Predictor(eqx.Module):
             filter_bias=jnp.zeros_like(self.filter_bias),
             layers=tuple((unit * weight, jnp.zeros_like(bias)) for weight, bias in self.layers),
             heads=unit * self.heads,
+            env_heads=jnp.zeros_like(self.env_heads),
             head_bias=jnp.zeros_like(self.head_bias),
             log_scale=jnp.zeros_like(self.log_scale),
             n_pooled=self.n_pooled,
@@ -83,13 +86,15 @@ class Predictor(eqx.Module):
                 hidden = elu(first + power @ one.env_filters + one.filter_bias)
                 for weight, bias in one.layers:
                     hidden = elu(hidden @ weight + bias)
-                return hidden @ one.heads.T + one.head_bias
+                return hidden @ one.heads.T + one.env_heads @ power + one.head_bias
 
             return jax.vmap(draw)(powers)
 
         votes = self.filter_bias.shape[0]
         sees_env = (jnp.arange(votes) < votes - self.n_pooled)[:, None, None]
         scale_free = eqx.tree_at(
-            lambda p: (p.log_scale, p.env_filters), self, (None, self.env_filters * sees_env)
+            lambda p: (p.log_scale, p.env_filters, p.env_heads),
+            self,
+            (None, self.env_filters * sees_env, self.env_heads * sees_env),
         )
         return jnp.swapaxes(jax.vmap(vote)(scale_free), 0, 1)

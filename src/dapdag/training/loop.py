@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from .trust import trust_of, unseen_losses
 
 HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
+# Progress, checkpoints and Ctrl-C wait for this many calls at most.
+MOST_CALLS = 4
 STRENGTH_ROWS = 256
 
 
@@ -154,12 +156,12 @@ class _Run:
         return float(known.mean()) if len(known) else float("nan")
 
     def advance(self) -> None:
-        budget = _budget(self.plan, self.epoch, self.apart)
         broken = np.asarray(self.state.broken)
-        self.state, terms = _advance_lanes(self.config, self.problem, self.state, budget)
-        done = int(budget.n_epochs)
-        self.history = np.concatenate([self.history, np.asarray(terms)[:, :done]], axis=1)
-        self.epoch += done
+        calls = _calls_at_once(len(broken), os.cpu_count() or 1)
+        budgets = _budgets(self.plan, self.epoch, self.apart)[:calls]
+        self.state, terms = _advance_lanes(self.config, self.problem, self.state, budgets)
+        self.history = np.concatenate([self.history, terms], axis=1)
+        self.epoch += terms.shape[1]
         for lane in np.flatnonzero(np.asarray(self.state.broken) & ~broken):
             warnings.warn(
                 f"the loss of member {lane} was not finite in the epochs up to {self.epoch}; it "
@@ -280,44 +282,74 @@ def _read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Str
     return Structure(adjacency, strength, [dags[g] for g in plan.groups])
 
 
-def _budget(plan: Plan, epoch: int, apart: bool) -> Budget:
-    """The next call's share: up to the next event (settling, the end), never past it."""
+def _budgets(plan: Plan, epoch: int, apart: bool) -> list[Budget]:
+    """The shares of the calls that follow, up to the next event (settling, the end)."""
     stops = [plan.max_epochs, plan.settle if plan.settle and epoch < plan.settle else None]
     until = min(s for s in stops if s is not None)
     settled = plan.settle is None or epoch >= plan.settle
-    return Budget(
-        first_epoch=jnp.int32(epoch),
-        n_epochs=jnp.int32(min(EPOCHS_PER_CALL, until - epoch)),
-        max_epochs=jnp.float32(plan.max_epochs),
-        steps=jnp.int32(plan.steps),
-        patience=jnp.int32(plan.patience),
-        may_stop=jnp.bool_(settled and epoch >= plan.first_stop),
-        keeps_best=jnp.bool_(settled or apart),
-    )
+    return [
+        Budget(
+            first_epoch=jnp.int32(first),
+            n_epochs=jnp.int32(min(EPOCHS_PER_CALL, until - first)),
+            max_epochs=jnp.float32(plan.max_epochs),
+            steps=jnp.int32(plan.steps),
+            patience=jnp.int32(plan.patience),
+            may_stop=jnp.bool_(settled and first >= plan.first_stop),
+            keeps_best=jnp.bool_(settled or apart),
+        )
+        for first in range(epoch, until, EPOCHS_PER_CALL)
+    ]
+
+
+def _calls_at_once(lanes: int, cores: int) -> int:
+    """How many calls in a row keep all cores busy, when lanes do not divide evenly among them."""
+    return 1 if lanes <= cores or lanes % cores == 0 else min(cores, MOST_CALLS)
 
 
 def _advance_lanes(
-    config: StepConfig, problem: Problem, state: State, budget: Budget
+    config: StepConfig, problem: Problem, state: State, budgets: Sequence[Budget]
 ) -> tuple[State, np.ndarray]:
-    """All lanes, divided among the cores: one program hardly uses more than one of them.
+    """All lanes through all budgets, divided among the cores: a program hardly uses more than one.
 
-    Lanes that do not divide evenly go one by one, so that there is one shape to compile for.
+    Lanes that do not divide evenly go one by one, so that there is one shape to compile for, and a
+    core that is done with one budget of a lane takes what comes next of any other.
     """
     lanes, cores = len(state.active), os.cpu_count() or 1
     size = lanes // cores if lanes % cores == 0 else 1
     starts = range(0, lanes, size)
-    if len(starts) == 1:
-        return _on_host(_advance(config, problem, state, budget))
 
-    def part(start: int) -> tuple[State, np.ndarray]:
-        data, weights = jax.tree.map(lambda leaf: leaf[start : start + size], (problem, state))
-        return _on_host(_advance(config, data, weights, budget))
+    def part(start: int, state: State, budget: Budget) -> tuple[State, np.ndarray]:
+        data = jax.tree.map(lambda leaf: leaf[start : start + size], problem)
+        state, terms = _on_host(_advance(config, data, state, budget))
+        return state, terms[:, : int(budget.n_epochs)]
 
+    def after(start: int, before: Future, budget: Budget) -> tuple[State, np.ndarray]:
+        state, history = before.result()
+        state, terms = part(start, state, budget)
+        return state, np.concatenate([history, terms], axis=1)
+
+    cut = [jax.tree.map(lambda leaf, k=k: leaf[k : k + size], state) for k in starts]
     # The first part alone compiles; the others find the program made.
-    first = [part(0)] if budget.first_epoch == 0 else []
-    with ThreadPoolExecutor(cores) as pool:
-        parts = first + list(pool.map(part, starts[len(first) :]))
+    first = [part(0, cut[0], budgets[0])] if budgets[0].first_epoch == 0 else []
+    with ThreadPoolExecutor(min(cores, len(starts))) as pool:
+        under_way = [_finished(found) for found in first] + [
+            pool.submit(part, start, lane, budgets[0])
+            for start, lane in list(zip(starts, cut, strict=True))[len(first) :]
+        ]
+        # A part waits only for one that was submitted before it.
+        for budget in budgets[1:]:
+            under_way = [
+                pool.submit(after, start, before, budget)
+                for start, before in zip(starts, under_way, strict=True)
+            ]
+        parts = [job.result() for job in under_way]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+def _finished(result: Any) -> Future:
+    done: Future = Future()
+    done.set_result(result)
+    return done
 
 
 def _on_host(tree: tuple[State, jax.Array]) -> tuple[State, np.ndarray]:

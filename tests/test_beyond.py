@@ -1,0 +1,90 @@
+"""Sites beyond the sources: their E is found by what their features say."""
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dapdag import DAPDAGRegressor, beyond
+from dapdag.datasets import make_regression_domains
+from dapdag.inference import encoded_environment, infer_environment
+from dapdag.trained import EnvPosterior
+
+FAR, MIDST = 6, 7
+ENV = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 2.0, 0.1]
+
+
+@functools.cache
+def trained(**changes):
+    """A model of the first six sites; one of the two others lies half a range beyond them."""
+    data = make_regression_domains(n_domains=8, n_samples=200, env=ENV, noise=0.5, random_state=0)
+    rows = data.sample_domain < FAR
+    est = DAPDAGRegressor(n_members=1, max_epochs=60, **changes)
+    est.fit(data.X[rows], data.y[rows], sample_domain=data.sample_domain[rows])
+    tables = {d: data.X[data.sample_domain == d] for d in (FAR, MIDST)}
+    return est._fit_.model, tables
+
+
+def position(model, q):
+    """E on the scale of the true ones, by the line through the sources."""
+    slope, offset = np.polyfit(model.source_mean[0, :, 0], ENV[:FAR], 1)
+    return float(offset + slope * q.mean[0, 0])
+
+
+def test_the_decoder_sees_a_far_site_where_it_is():
+    model, tables = trained()
+    encoded = position(model, encoded_environment(model, tables[FAR]))
+    found = position(model, infer_environment(model, tables[FAR]))
+    assert encoded > 1.0
+    assert abs(found - ENV[FAR]) < abs(encoded - ENV[FAR])
+    assert abs(found - ENV[FAR]) < 0.5
+
+
+def test_among_the_sources_the_encoder_is_believed():
+    model, tables = trained()
+    encoded = encoded_environment(model, tables[MIDST])
+    assert beyond.located(model, tables[MIDST], encoded) is encoded
+
+
+def test_an_absurd_answer_of_the_encoder_is_put_right():
+    model, tables = trained()
+    q = encoded_environment(model, tables[MIDST])
+    absurd = EnvPosterior(np.full_like(q.mean, -500.0), q.variance)
+    found = beyond.located(model, tables[MIDST], absurd)
+    assert abs(position(model, found) - ENV[MIDST]) < 0.4
+    np.testing.assert_array_equal(found.variance, q.variance)
+
+
+def test_the_order_of_the_rows_is_of_no_importance(monkeypatch):
+    model, tables = trained()
+    monkeypatch.setattr(beyond, "ROWS", 200)
+    X = tables[FAR]
+    turned = infer_environment(model, X.iloc[::-1])
+    np.testing.assert_allclose(turned.mean, infer_environment(model, X).mean, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Every feature has the label for a parent: nothing is left to ask.
+        {"parents": lambda m: np.ones_like(m.parents)},
+        # E means what it has to mean for the label, which the features do not know.
+        {"formulation": lambda m: replace(m.formulation, label_teaches_env=True)},
+    ],
+    ids=["children of the label", "taught by the label"],
+)
+def test_the_encoder_is_believed_where_the_features_cannot_tell(changes):
+    model, tables = trained()
+    model = replace(model, **{name: change(model) for name, change in changes.items()})
+    q = encoded_environment(model, tables[FAR])
+    assert beyond.located(model, tables[FAR], q) is q
+
+
+def test_children_of_the_label_are_not_asked():
+    model, _ = trained()
+    parents = np.zeros_like(model.parents)
+    parents[-1, [1, 3]] = 1.0
+    asked = beyond._asked(replace(model, parents=parents))
+    assert asked[1] == asked[3] == asked[-1] == 0
+    assert asked[0] == asked[2] == 1
