@@ -19,6 +19,8 @@ from .training.step import Problem
 from .training.trust import even_trust, first_lessons
 
 RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
+# The label's networks have plain targets and learn fast; structure and E need smaller steps.
+HASTE = 4.0
 SMALLEST_BATCH = 0.25
 DECODER_ROWS = 64
 # Steps of an epoch: enough for small tables to train at all, and not more for large ones than their
@@ -139,6 +141,7 @@ def assemble(
             settle=lanes(SETTLE if settings.exact_graph else 1.0),
             growth=lanes(GROWTH),
             decay=lanes(settings.weight_decay),
+            haste=lanes(HASTE),
         ),
         smallest_batch=lanes(SMALLEST_BATCH),
         lessons=np.stack(  # type: ignore[arg-type]

@@ -22,14 +22,14 @@ class Settings:
     hidden: int = 16
     n_shared: int = 1
     n_predictors: int = 4
-    n_members: int = 3
+    n_members: int = 2
     exact_graph: bool = True
     label_apart: bool | None = None  # the label has predictors of its own; None: as exact_graph
     uses_environment: bool = True
     uses_structure: bool = True
-    max_epochs: int = 150
+    max_epochs: int = 100
     patience: int = 20
-    learning_rate: float = 5e-3
+    learning_rate: float = 8e-3
     weight_decay: float = 0.0
     prediction_weight: float = 1.0
     reconstruction_weight: float = 1.0

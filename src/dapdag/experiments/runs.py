@@ -21,8 +21,8 @@ Row = dict[str, Any]  # "metric", "value" and whatever tells the rows of one run
 class Budget:
     """What every network may spend, whatever the method; other methods take what they need."""
 
-    n_members: int = 3
-    max_epochs: int = 150
+    n_members: int = 2
+    max_epochs: int = 100
     patience: int = 20
     n_candidates: int = 1
 

@@ -329,12 +329,12 @@ def _advance_lanes(
         return state, np.concatenate([history, terms], axis=1)
 
     cut = [jax.tree.map(lambda leaf, k=k: leaf[k : k + size], state) for k in starts]
-    # The first part alone compiles; the others find the program made.
-    first = [part(0, cut[0], budgets[0])] if budgets[0].first_epoch == 0 else []
+    # One part alone compiles, by a call that trains nothing; then all find the program made.
+    part(0, cut[0], eqx.tree_at(lambda b: b.n_epochs, budgets[0], jnp.int32(0)))
     with ThreadPoolExecutor(min(cores, len(starts))) as pool:
-        under_way = [_finished(found) for found in first] + [
+        under_way = [
             pool.submit(part, start, lane, budgets[0])
-            for start, lane in list(zip(starts, cut, strict=True))[len(first) :]
+            for start, lane in zip(starts, cut, strict=True)
         ]
         # A part waits only for one that was submitted before it.
         for budget in budgets[1:]:
@@ -344,12 +344,6 @@ def _advance_lanes(
             ]
         parts = [job.result() for job in under_way]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
-
-
-def _finished(result: Any) -> Future:
-    done: Future = Future()
-    done.set_result(result)
-    return done
 
 
 def _on_host(tree: tuple[State, jax.Array]) -> tuple[State, np.ndarray]:

@@ -10,7 +10,8 @@ class Schedule(eqx.Module):
 
     The DAG term grows linearly to its full weight over the first `ramp`, then geometrically by
     the factor `growth` until `settle`, where the graph is read off. The learning rate falls along
-    a cosine to `final_rate` of its start. `decay` shrinks all weights (AdamW).
+    a cosine to `final_rate` of its start; the label's own networks learn faster by `haste`.
+    `decay` shrinks all weights (AdamW).
     """
 
     rate: Array
@@ -19,6 +20,7 @@ class Schedule(eqx.Module):
     settle: Array
     growth: Array
     decay: Array
+    haste: Array
 
     def learning_rate(self, progress: Float[Array, ""]) -> Float[Array, ""]:
         cosine = 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.clip(progress, 0.0, 1.0)))

@@ -183,24 +183,33 @@ def _one_step(
         return clipped(gradient, in_encoder), terms
 
     in_encoder = jnp.arange(state.vector.shape[0]) < encoder_size(config.sizes)
+    apart = in_predictor(config.sizes, state.vector.shape[0])
+    pace = jnp.where(apart, problem.schedule.haste, 1.0)
     gradient, terms = gradient_at(state.vector)
     if config.alternating:
         # The decoder's step is taken where the encoder's step has led to.
-        halfway = moved(problem.schedule, state, gradient, progress)[0]
+        halfway = moved(problem.schedule, state, gradient, progress, pace)[0]
         halfway = jnp.where(in_encoder, halfway, state.vector)
         second, terms = gradient_at(halfway)
         gradient = jnp.where(in_encoder, gradient, second)
-    vector, moments = moved(problem.schedule, state, gradient, progress)
+    vector, moments = moved(problem.schedule, state, gradient, progress, pace)
     vector = jnp.where(in_encoder & problem.rests, state.vector, vector)
     return accepted(state, vector, moments, terms[-1]), terms
 
 
 def moved(
-    schedule: Schedule, state: State, gradient: Array, progress: Array
+    schedule: Schedule,
+    state: State,
+    gradient: Array,
+    progress: Array,
+    pace: Array | float = 1.0,
 ) -> tuple[Float[Array, " parameters"], Moments]:
-    """The weights one step of AdamW against the gradient, and the moments then."""
+    """The weights one step of AdamW against the gradient, and the moments then.
+
+    `pace` is how much faster than the rest a weight learns.
+    """
     moments, direction = state.moments.updated(gradient)
-    rate = schedule.learning_rate(progress)
+    rate = pace * schedule.learning_rate(progress)
     return state.vector - rate * (direction + schedule.decay * state.vector), moments
 
 
