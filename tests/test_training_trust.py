@@ -43,6 +43,15 @@ def test_domains_that_disagree_about_the_gain_lower_trust():
     assert trust_of(split, 4, 4)[:4].sum() == pytest.approx(0)
 
 
+def test_one_source_that_is_lost_does_not_decide_for_all():
+    most = np.tile(-0.2 * SHARES, (7, 1))
+    lost = np.vstack([most, 6 * SHARES**2])[None]
+    assert lost[0, :, -1].mean() > 0
+    assert trust_of(lost, 4, 4)[:4].sum() > 0.5
+    many = np.vstack([most, np.tile(6 * SHARES**2, (5, 1))])[None]
+    assert trust_of(many, 4, 4)[:4].sum() < 0.3
+
+
 def test_without_any_evidence_half_of_the_prediction_is_of_e():
     assert trust_of(np.full((2, 3, len(SHARES)), np.nan), 4, 4)[:4].sum() == pytest.approx(0.5)
 

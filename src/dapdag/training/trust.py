@@ -19,6 +19,8 @@ from .step import Problem, StepConfig
 SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
 # Losses that differ by less than this share of a standard error count as alike.
 HARDLY = 0.5
+# What one source can say for or against E, as a difference from the loss without it.
+MOST = 0.5
 SHARES_OF_SOURCES = 8
 ROWS = 512
 
@@ -60,7 +62,8 @@ def trust_of(losses: np.ndarray, n_predictors: int, n_pooled: int) -> np.ndarray
 def _least_share(losses: np.ndarray) -> int:
     """The least share of E that is hardly worse than the best, on the evidence of the domains.
 
-    Where the domains disagree about the gain, less of E is the safer choice.
+    Where the domains disagree about the gain, less of E is the safer choice. A source on which one
+    kind of vote fails altogether does not decide for all: its curve is flattened to `MOST`.
     """
     known = np.isfinite(losses).all(-1)
     seen = known.any(0)
@@ -68,8 +71,10 @@ def _least_share(losses: np.ndarray) -> int:
         return len(SHARES) // 2
     total = np.where(known[..., None], losses, 0.0).sum(0)[seen]
     mean = total / known.sum(0)[seen, None]  # [domains, shares], over the members that tell
-    excess = mean - mean[:, [mean.mean(0).argmin()]]
-    error = excess.std(0) / np.sqrt(max(len(mean) - 1, 1))
+    gain = mean - mean[:, :1]
+    gain *= MOST / np.maximum(np.abs(gain).max(1, keepdims=True), MOST)
+    excess = gain - gain[:, [gain.mean(0).argmin()]]
+    error = excess.std(0) / np.sqrt(max(len(gain) - 1, 1))
     return int(np.argmax(excess.mean(0) <= HARDLY * error))
 
 
