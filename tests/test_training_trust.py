@@ -56,7 +56,7 @@ def test_without_any_evidence_half_of_the_prediction_is_of_e():
     assert trust_of(np.full((2, 3, len(SHARES)), np.nan), 4, 4)[:4].sum() == pytest.approx(0.5)
 
 
-SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}
+SMALL = {"n_members": 2, "hidden": 8, "max_epochs": 60, "random_state": 0}
 
 
 def shifted(label_moves):
