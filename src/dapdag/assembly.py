@@ -19,8 +19,9 @@ from .training.step import Problem
 from .training.trust import even_trust, first_lessons
 
 RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
-# The label's networks have plain targets and learn fast; structure and E need smaller steps.
-HASTE = 4.0
+# How much faster than structure and E the label's networks learn. Numbers are plain targets; for
+# classes haste ends in too much confidence.
+HASTE = {"continuous": 4.0, "binary": 1.0, "categorical": 1.0}
 SMALLEST_BATCH = 0.25
 DECODER_ROWS = 64
 # Steps of an epoch: enough for small tables to train at all, and not more for large ones than their
@@ -141,7 +142,7 @@ def assemble(
             settle=lanes(SETTLE if settings.exact_graph else 1.0),
             growth=lanes(GROWTH),
             decay=lanes(settings.weight_decay),
-            haste=lanes(HASTE),
+            haste=lanes(HASTE[tables[0].label.kind]),
         ),
         smallest_batch=lanes(SMALLEST_BATCH),
         lessons=np.stack(  # type: ignore[arg-type]
