@@ -71,7 +71,7 @@ def main():
             scaled, label
         )
 
-    compare("fit (three members) against MLPRegressor((16, 16))", fit, mlp)
+    compare("default fit against MLPRegressor((16, 16))", fit, mlp)
     compare(
         "fit of one member, 100 epochs, against MLPRegressor((16, 16))",
         lambda: fit(n_members=1, max_epochs=100),

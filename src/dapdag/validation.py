@@ -230,7 +230,7 @@ def _classes(target: NDArray, is_target: NDArray) -> tuple[NDArray, NDArray]:
     classes = np.unique(target[known])
     if len(classes) < 2:
         raise ValueError(
-            f"Classifier can't train when only one class is present: all labels are {classes[0]!r}"
+            f"Classifier can't train when only one class is present: all labels are {classes.tolist()[0]!r}"
         )
     values = target.astype(object)
     values[~known] = None
