@@ -132,7 +132,7 @@ def test_rows_are_of_the_runs_asked_for(tmp_path):
 def test_other_parameters_are_not_mixed_in(tmp_path):
     go(tmp_path)
     other = replace(EXPERIMENT.presets["quick"], budget=Budget(max_epochs=7))
-    with pytest.raises(ValueError, match="max_epochs': 150.*max_epochs': 7.*--fresh"):
+    with pytest.raises(ValueError, match="max_epochs': 100.*max_epochs': 7.*--fresh"):
         go(tmp_path, parameters=other)
     assert go(tmp_path, parameters=other, fresh=True).n_computed == 8
 

@@ -56,9 +56,10 @@ def test_strongest_edge_comes_first(graph: nx.DiGraph) -> None:
 def test_pictures(graph: nx.DiGraph, tmp_path: Path, suffix: str, start: bytes) -> None:
     import matplotlib.pyplot as plt
 
+    open_before = plt.get_fignums()
     write_graph(graph, tmp_path / f"g.{suffix}")
     assert (tmp_path / f"g.{suffix}").read_bytes().startswith(start)
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == open_before
 
 
 def test_unknown_format_is_refused(graph: nx.DiGraph, tmp_path: Path) -> None:

@@ -155,7 +155,8 @@ def numpy_forward(network, parents, inputs, env):
     for k in range(len(p.filters)):
         layers = [(weight[k], bias[k]) for weight, bias in p.layers]
         top = hidden(p, k, layers, range(VARIABLES - 1))
-        votes.append(top @ p.heads[k].T + p.head_bias[k])
+        direct = p.env_heads[k] @ np.concatenate([env, env**2])
+        votes.append(top @ p.heads[k].T + direct + p.head_bias[k])
     return outputs, np.stack(votes)
 
 

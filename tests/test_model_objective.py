@@ -417,6 +417,7 @@ def padded(network, big, label_columns):
         {
             "filters": (everything, columns),
             "heads": (everything, slice(width)),
+            "env_heads": (everything, slice(width)),
             "head_bias": (everything, slice(width)),
         },
     )

@@ -229,8 +229,9 @@ def _classes(target: NDArray, is_target: NDArray) -> tuple[NDArray, NDArray]:
     check_classification_targets(target[known])
     classes = np.unique(target[known])
     if len(classes) < 2:
+        (only,) = classes.tolist()
         raise ValueError(
-            f"Classifier can't train when only one class is present: all labels are {classes.tolist()[0]!r}"
+            f"Classifier can't train when only one class is present: all labels are {only!r}"
         )
     values = target.astype(object)
     values[~known] = None

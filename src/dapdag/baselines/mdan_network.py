@@ -83,9 +83,17 @@ def features_of(
     predictor = network.predictor
     assert predictor is not None
     votes, _, hidden = predictor.heads.shape
-    no_head = jnp.broadcast_to(jnp.eye(hidden), (votes, hidden, hidden)), jnp.zeros((votes, hidden))
-    headless = eqx.tree_at(lambda p: (p.heads, p.head_bias), predictor, no_head)
-    no_env = jnp.zeros((1, predictor.env_filters.shape[1] // 2))
+    powers = predictor.env_filters.shape[1]
+    headless = eqx.tree_at(
+        lambda p: (p.heads, p.env_heads, p.head_bias),
+        predictor,
+        (
+            jnp.broadcast_to(jnp.eye(hidden), (votes, hidden, hidden)),
+            jnp.zeros((votes, hidden, powers)),
+            jnp.zeros((votes, hidden)),
+        ),
+    )
+    no_env = jnp.zeros((1, powers // 2))
     return headless.predict(layout, inputs, no_env)[0]
 
 

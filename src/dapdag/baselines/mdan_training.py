@@ -20,6 +20,7 @@ from ..training.step import (
     initial_state,
     moved,
     network_size,
+    pace_of,
     state_from,
 )
 from .mdan_network import TERMS, Bound, Critics, objective
@@ -76,7 +77,9 @@ class MDANConfig(StepConfig):
 
         gradient, terms = jax.grad(loss, has_aux=True)(state.vector)
         of_critics = jnp.arange(state.vector.shape[0]) >= network_size(self.sizes)
-        vector, moments = moved(problem.schedule, state, clipped(gradient, of_critics), progress)
+        pace = pace_of(self.sizes, problem.schedule, state.vector.shape[0])
+        gradient = clipped(gradient, of_critics)
+        vector, moments = moved(problem.schedule, state, gradient, progress, pace)
         return accepted(state, vector, moments, terms[-1]), terms
 
     def _no_critics(self) -> Critics:
