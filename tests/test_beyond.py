@@ -16,11 +16,13 @@ ENV = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 2.0, 0.1]
 
 
 @functools.cache
-def trained(**changes):
+def trained(seed=0):
     """A model of the first six sites; one of the two others lies half a range beyond them."""
-    data = make_regression_domains(n_domains=8, n_samples=200, env=ENV, noise=0.5, random_state=0)
+    data = make_regression_domains(
+        n_domains=8, n_samples=200, env=ENV, noise=0.5, random_state=seed
+    )
     rows = data.sample_domain < FAR
-    est = DAPDAGRegressor(n_members=1, max_epochs=60, **changes)
+    est = DAPDAGRegressor(n_members=1, max_epochs=60)
     est.fit(data.X[rows], data.y[rows], sample_domain=data.sample_domain[rows])
     tables = {d: data.X[data.sample_domain == d] for d in (FAR, MIDST)}
     return est._fit_.model, tables
@@ -33,12 +35,14 @@ def position(model, q):
 
 
 def test_the_decoder_sees_a_far_site_where_it_is():
-    model, tables = trained()
-    encoded = position(model, encoded_environment(model, tables[FAR]))
-    found = position(model, infer_environment(model, tables[FAR]))
-    assert encoded > 1.0
-    assert abs(found - ENV[FAR]) < abs(encoded - ENV[FAR])
-    assert abs(found - ENV[FAR]) < 0.5
+    errors = np.zeros(2)
+    for seed in (0, 1):
+        model, tables = trained(seed)
+        for k, infer in enumerate([encoded_environment, infer_environment]):
+            errors[k] += abs(position(model, infer(model, tables[FAR])) - ENV[FAR]) / 2
+    by_encoder, by_decoder = errors
+    assert by_decoder < 0.8 * by_encoder
+    assert by_decoder < 0.3
 
 
 def test_among_the_sources_the_encoder_is_believed():
