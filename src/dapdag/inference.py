@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ._compiled import compiled
 from .beyond import bounded, located, trust_at
 from .chunks import SMALLEST_CHUNK, Chunks
 from .domains import Encoded
@@ -195,7 +195,7 @@ def noise_scale(network: Network) -> jax.Array:
     return jnp.exp(bounded_log_scale(network.label_log_scale()))
 
 
-@eqx.filter_jit
+@compiled
 def _summarise(sizes, layout, vectors, prior_precision, values, observed, present) -> Summary:
     networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
 
@@ -208,7 +208,7 @@ def _summarise(sizes, layout, vectors, prior_precision, values, observed, presen
     return Summary(excess.sum(0), weighted.sum(0))
 
 
-@eqx.filter_jit
+@compiled
 def _predict(sizes, layout, vectors, parents, trust, envs, values, observed):
     """Mean over members, draws and votes of the label's mean, and the variance of those means."""
     only_label = obj.label_layout(layout, sizes.label_columns)
@@ -240,7 +240,7 @@ def _in_blocks(
     return tuple(a.reshape(-1, *a.shape[2:]) for a in jax.lax.map(function, blocks))
 
 
-@eqx.filter_jit
+@compiled
 def _reconstruct(sizes, layout, vectors, parents, env, values, observed):
     inputs = layout.inputs(values, observed)
 
