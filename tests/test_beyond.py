@@ -53,11 +53,21 @@ def test_among_the_sources_the_encoder_is_believed():
 
 def test_an_absurd_answer_of_the_encoder_is_put_right():
     model, tables = trained()
-    q = encoded_environment(model, tables[MIDST])
-    absurd = EnvPosterior(np.full_like(q.mean, -500.0), q.variance)
-    found = beyond.located(model, tables[MIDST], absurd)
-    assert abs(position(model, found) - ENV[MIDST]) < 0.4
+    q = encoded_environment(model, tables[FAR])
+    absurd = EnvPosterior(np.sign(q.mean) * 500.0, q.variance)
+    found = beyond.located(model, tables[FAR], absurd)
+    assert abs(position(model, found) - ENV[FAR]) < 0.4
     np.testing.assert_array_equal(found.variance, q.variance)
+
+
+def test_a_site_is_not_moved_across_the_sources():
+    model, tables = trained()
+    low, high = model.source_span
+    # The rows are of a site in the midst: the nearest edge is the likeliest on either side.
+    for edge, outside in ((low, low - 0.3 * (high - low)), (high, high + 0.3 * (high - low))):
+        q = EnvPosterior(outside, np.full_like(outside, 0.01))
+        found = beyond.located(model, tables[MIDST], q)
+        np.testing.assert_allclose(found.mean, edge, rtol=1e-6)
 
 
 def test_the_order_of_the_rows_is_of_no_importance(monkeypatch):

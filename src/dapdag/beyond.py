@@ -70,10 +70,14 @@ def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
         return q
     rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), ROWS)).astype(int))
     data, _ = padded_piece(model.table, X.iloc[rows])
-    best = bounded(model, q.mean[:, None])[:, 0]
-    for candidates in (_anywhere, _nearby):
+    low, high = _sides(model, q)
+    best = np.clip(q.mean, low, high)
+    for reach in (
+        1.0,
+        2.0 / (POINTS - 1),
+    ):  # the whole side, then between the likeliest's neighbours
         for dimension in range(model.sizes.env_dim):
-            points = candidates(model, best, dimension)
+            points = _candidates(best, low, high, dimension, reach)
             likely = _log_densities(
                 model.sizes,
                 model.formulation,
@@ -91,25 +95,29 @@ def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
     return replace(q, mean=np.where(lost[:, None], best, q.mean))
 
 
-def _anywhere(model: Model, best: NDArray, dimension: int) -> NDArray[np.float64]:
-    """Candidates in one dimension of E, as far as predictions follow it: [members, points, dim]."""
+def _sides(model: Model, q: EnvPosterior) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Where E may lie: on the side of the sources where the encoder sees it, not farther than it is
+    followed. Across the sources another E may look alike, and the encoder knows them apart."""
     low, high = model.source_span
     slack = BEYOND * (high - low)
-    ends = (low - slack)[:, dimension], (high + slack)[:, dimension]
-    return _along(best, dimension, np.linspace(*ends, POINTS))
+    above, below = q.mean > high, q.mean < low
+    least = np.where(above, high, np.where(below, low - slack, q.mean))
+    most = np.where(above, high + slack, np.where(below, low, q.mean))
+    return least, most
 
 
-def _nearby(model: Model, best: NDArray, dimension: int) -> NDArray[np.float64]:
-    """Candidates between the neighbours of the likeliest so far."""
-    low, high = model.source_span
-    step = (1 + 2 * BEYOND) * (high - low)[:, dimension] / (POINTS - 1)
-    here = best[:, dimension]
-    return _along(best, dimension, np.linspace(here - step, here + step, POINTS))
+def _candidates(
+    best: NDArray, low: NDArray, high: NDArray, dimension: int, reach: float
+) -> NDArray[np.float64]:
+    """Points in one dimension of E: around the best within `reach` of what is open to it.
 
-
-def _along(best: NDArray, dimension: int, values: NDArray) -> NDArray[np.float64]:
+    [members, points, dim]
+    """
+    here, least, most = (part[:, dimension] for part in (best, low, high))
+    width = reach * (most - least)
+    start, end = np.maximum(here - width, least), np.minimum(here + width, most)
     points = np.repeat(best[:, None], POINTS, axis=1)
-    points[:, :, dimension] = values.T
+    points[:, :, dimension] = np.linspace(start, end, POINTS).T
     return points
 
 
