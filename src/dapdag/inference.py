@@ -28,7 +28,7 @@ from .table import Discrete, padded_size
 from .trained import EnvPosterior, Model
 
 # Inside a compiled call rows go through in blocks that fit the cache.
-BLOCK_ROWS = 1024
+BLOCK_ROWS = 128
 # A posterior this narrow, as a share of the spread of the sources' E, adds nothing to the label's
 # variance that could be seen: its mean stands for it, and large domains predict fast.
 NARROW = 0.02
