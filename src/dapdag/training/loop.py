@@ -158,7 +158,7 @@ class _Run:
     def advance(self) -> None:
         broken = np.asarray(self.state.broken)
         calls = _calls_at_once(len(broken), os.cpu_count() or 1)
-        budgets = _budgets(self.plan, self.epoch, self.apart)[:calls]
+        budgets = _budgets(self.plan, self.epoch, self.apart, calls)
         self.state, terms = _advance_lanes(self.config, self.problem, self.state, budgets)
         self.history = np.concatenate([self.history, terms], axis=1)
         self.epoch += terms.shape[1]
@@ -282,8 +282,8 @@ def _read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Str
     return Structure(adjacency, strength, [dags[g] for g in plan.groups])
 
 
-def _budgets(plan: Plan, epoch: int, apart: bool) -> list[Budget]:
-    """The shares of the calls that follow, up to the next event (settling, the end)."""
+def _budgets(plan: Plan, epoch: int, apart: bool, calls: int) -> list[Budget]:
+    """The shares of the next calls, up to the next event (settling, the end), never past it."""
     stops = [plan.max_epochs, plan.settle if plan.settle and epoch < plan.settle else None]
     until = min(s for s in stops if s is not None)
     settled = plan.settle is None or epoch >= plan.settle
@@ -297,7 +297,7 @@ def _budgets(plan: Plan, epoch: int, apart: bool) -> list[Budget]:
             may_stop=jnp.bool_(settled and first >= plan.first_stop),
             keeps_best=jnp.bool_(settled or apart),
         )
-        for first in range(epoch, until, EPOCHS_PER_CALL)
+        for first in range(epoch, until, EPOCHS_PER_CALL)[:calls]
     ]
 
 
@@ -330,7 +330,8 @@ def _advance_lanes(
 
     cut = [jax.tree.map(lambda leaf, k=k: leaf[k : k + size], state) for k in starts]
     # One part alone compiles, by a call that trains nothing; then all find the program made.
-    part(0, cut[0], eqx.tree_at(lambda b: b.n_epochs, budgets[0], jnp.int32(0)))
+    if budgets[0].first_epoch == 0:
+        part(0, cut[0], eqx.tree_at(lambda b: b.n_epochs, budgets[0], jnp.int32(0)))
     with ThreadPoolExecutor(min(cores, len(starts))) as pool:
         under_way = [
             pool.submit(part, start, lane, budgets[0])
