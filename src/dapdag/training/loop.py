@@ -5,20 +5,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._compiled import Ahead, compiled, compiled_quickly
+from .._compiled import Ahead, compiled, compiled_plainly
 from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
 from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
 from .trust import trust_of, unseen_losses
+
+T = TypeVar("T")
 
 HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
@@ -136,9 +138,16 @@ class _Run:
         checkpoint: Checkpoint | None,
         then: Callable | None,
     ) -> "_Run":
-        state = jax.tree.map(np.asarray, _start(config, keys))
+        shapes = jax.eval_shape(jax.vmap(config.start), keys)
+        blank = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
         programs = [measure, unseen_losses if config.sizes.n_pooled else None, then]
-        ahead = Ahead((program, config, problem, state.average) for program in programs if program)
+        # Reading programs takes Python's lock, compiling them does not: the longest is read first.
+        lowered = _lower_advance(config, problem, blank, plan)
+        with ThreadPoolExecutor(1) as pool:
+            starting = pool.submit(_start, config, keys)
+            ahead = Ahead((p, config, problem, blank.average) for p in programs if p)
+            lowered.compile()
+            state = _on_host(starting.result())
         history = np.zeros((len(keys), 0, len(config.terms) + 1))
         run = _Run(config, problem, state, plan, history, ahead)
         found = None if checkpoint is None else checkpoint.load(run.saved())
@@ -314,12 +323,12 @@ def _advance_lanes(
     Lanes that do not divide evenly go one by one, so that there is one shape to compile for, and a
     core that is done with one budget of a lane takes what comes next of any other.
     """
-    lanes, cores = len(state.active), os.cpu_count() or 1
-    size = lanes // cores if lanes % cores == 0 else 1
-    starts = range(0, lanes, size)
+    cores = os.cpu_count() or 1
+    size = _lanes_per_part(len(state.active), cores)
+    starts = range(0, len(state.active), size)
 
     def part(start: int, state: State, budget: Budget) -> tuple[State, np.ndarray]:
-        data = jax.tree.map(lambda leaf: leaf[start : start + size], problem)
+        data = _lanes(problem, start, size)
         state, terms = _on_host(_advance(config, data, state, budget))
         return state, terms[:, : int(budget.n_epochs)]
 
@@ -328,14 +337,9 @@ def _advance_lanes(
         state, terms = part(start, state, budget)
         return state, np.concatenate([history, terms], axis=1)
 
-    cut = [jax.tree.map(lambda leaf, k=k: leaf[k : k + size], state) for k in starts]
-    # One part alone compiles, by a call that trains nothing; then all find the program made.
-    if budgets[0].first_epoch == 0:
-        part(0, cut[0], eqx.tree_at(lambda b: b.n_epochs, budgets[0], jnp.int32(0)))
     with ThreadPoolExecutor(min(cores, len(starts))) as pool:
         under_way = [
-            pool.submit(part, start, lane, budgets[0])
-            for start, lane in zip(starts, cut, strict=True)
+            pool.submit(part, start, _lanes(state, start, size), budgets[0]) for start in starts
         ]
         # A part waits only for one that was submitted before it.
         for budget in budgets[1:]:
@@ -347,12 +351,28 @@ def _advance_lanes(
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _on_host(tree: tuple[State, jax.Array]) -> tuple[State, np.ndarray]:
+def _lower_advance(config: StepConfig, problem: Problem, blank: State, plan: Plan) -> Any:
+    """The program of one part, ready to be compiled; all parts will find it made."""
+    size = _lanes_per_part(len(blank.active), os.cpu_count() or 1)
+    budget = _budgets(plan, 0, apart=True, calls=1)[0]
+    program: Any = _advance
+    return program.lower(config, _lanes(problem, 0, size), _lanes(blank, 0, size), budget)
+
+
+def _lanes_per_part(lanes: int, cores: int) -> int:
+    return lanes // cores if lanes % cores == 0 else 1
+
+
+def _lanes(tree: T, start: int, size: int) -> T:
+    return jax.tree.map(lambda leaf: leaf[start : start + size], tree)
+
+
+def _on_host(tree: Any) -> Any:
     """As NumPy arrays: cutting and joining lanes there compiles nothing."""
     return jax.tree.map(np.asarray, tree)
 
 
-@compiled_quickly
+@compiled_plainly
 def _start(config: StepConfig, keys: jax.Array) -> State:
     return jax.vmap(config.start)(keys)
 
@@ -371,7 +391,7 @@ def _advance(
     return jax.tree.map(lambda leaf: leaf[None], one_lane(*alone))
 
 
-@compiled_quickly
+@compiled_plainly
 def measure(
     config: StepConfig, problem: Problem, vectors: Any
 ) -> tuple[jax.Array, jax.Array, jax.Array]:

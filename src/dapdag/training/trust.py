@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._compiled import compiled_quickly
+from .._compiled import compiled_plainly
 from ..model import objective as obj
 from ..model.likelihoods import mean
 from .step import Problem, StepConfig
@@ -78,7 +78,7 @@ def _least_share(losses: np.ndarray) -> int:
     return int(np.argmax(excess.mean(0) <= HARDLY * error))
 
 
-@compiled_quickly
+@compiled_plainly
 def unseen_losses(
     config: StepConfig, problem: Problem, vectors: Array
 ) -> Float[Array, "lanes domains shares"]:
