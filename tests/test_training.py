@@ -19,8 +19,8 @@ from dapdag.settings import Settings
 from dapdag.training import checkpoint as checkpoint_module
 from dapdag.training import train
 from dapdag.training.checkpoint import Checkpoint
-from dapdag.training.loop import HISTORY
-from dapdag.training.step import _draw_batch, validation_loss
+from dapdag.training.loop import HISTORY, _Run
+from dapdag.training.step import _draw_batch, in_predictor, validation_loss
 
 EPOCHS = 30
 SETTINGS = Settings(
@@ -140,6 +140,22 @@ def test_the_best_weights_since_settling_are_returned(trained):
     settle = assembled()[2].settle
     best = trained.history[0][settle:, VALIDATION].min()
     np.testing.assert_allclose(final_validation(trained), best, rtol=1e-4)
+
+
+def test_judged_votes_learn_from_all_sources_from_half_way_back():
+    problem, config, plan = assembled()
+    run = _Run.begin(config, problem, keys(A), plan, None, None)
+    while run.epoch < plan.judge:
+        run.advance()
+    assert not np.asarray(run.problem.lessons).all()
+    before = run.state
+    run.judge()
+    assert np.asarray(run.problem.lessons).all()
+    assert not np.isfinite(run.state.best_loss).any()
+    own = in_predictor(config.sizes, before.vector.shape[1])
+    half_way = (before.best + run.beginning) / 2
+    np.testing.assert_allclose(run.state.vector[:, own], half_way[:, own], atol=1e-6)
+    np.testing.assert_array_equal(run.state.vector[:, ~own], before.vector[:, ~own])
 
 
 def test_without_settling_the_graph_is_read_but_nothing_is_masked():
@@ -267,7 +283,9 @@ class InterruptAt:
             raise self.error
 
 
-@pytest.mark.parametrize("epoch", [1, EPOCHS - 5], ids=["before-settling", "after-settling"])
+@pytest.mark.parametrize(
+    "epoch", [1, 15, EPOCHS - 5], ids=["before-judging", "before-settling", "after-settling"]
+)
 def test_ctrl_c_keeps_the_best_weights(epoch):
     with pytest.warns(UserWarning, match="interrupted after"):
         result = run(on_progress=InterruptAt(epoch))
@@ -294,7 +312,9 @@ def saved_at(tmp_path):
     return open_checkpoint
 
 
-@pytest.mark.parametrize("epoch", [1, EPOCHS - 5], ids=["before-settling", "after-settling"])
+@pytest.mark.parametrize(
+    "epoch", [1, 15, EPOCHS - 5], ids=["before-judging", "before-settling", "after-settling"]
+)
 def test_an_interrupted_training_goes_on_to_the_same_end(saved_at, trained, epoch):
     with pytest.warns(UserWarning, match="interrupted"):
         run(checkpoint=saved_at(), on_progress=InterruptAt(epoch))

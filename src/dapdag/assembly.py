@@ -18,7 +18,7 @@ from .training import Plan, Schedule, StepConfig
 from .training.step import Problem
 from .training.trust import even_trust, first_lessons
 
-RAMP, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.6, 30.0, 0.02
+RAMP, JUDGE, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.4, 0.6, 30.0, 0.02
 # How much faster than structure and E the label's networks learn. Numbers are plain targets; for
 # classes haste ends in too much confidence.
 HASTE = {"continuous": 4.0, "binary": 1.0, "categorical": 1.0}
@@ -180,6 +180,7 @@ def make_plan(settings: Settings, config: StepConfig, n_train: NDArray, n_sample
         steps=steps,
         patience=settings.patience,
         first_stop=int(RAMP * epochs),
+        judge=int(JUDGE * epochs) if config.sizes.n_pooled else None,
         settle=int(SETTLE * epochs) if settings.exact_graph else None,
         threshold=settings.edge_threshold,
         groups=tuple(i for i in range(n_samples) for _ in range(settings.n_members)),

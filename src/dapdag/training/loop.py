@@ -27,6 +27,9 @@ EPOCHS_PER_CALL = 10
 # Progress, checkpoints and Ctrl-C wait for this many calls at most.
 MOST_CALLS = 4
 STRENGTH_ROWS = 256
+# What is left of the way the label's networks had come when they are shown all sources: one that
+# goes on from what a part of them taught it does worse on new ones than one that saw all at once.
+KEPT_WAY = 0.5
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Plan:
 
     Attributes
     ----------
+    judge : epoch at which the label's votes are judged by the sources that they have not seen; then
+        all of them learn from all sources. None if none is kept from seeing any.
     settle : epoch at which the graph is read off and the filters are masked by it; None keeps
         the paper's soft constraint to the end.
     threshold : an edge needs at least this strength (standard deviations of the child per
@@ -46,6 +51,7 @@ class Plan:
     steps: int
     patience: int
     first_stop: int
+    judge: int | None
     settle: int | None
     threshold: float
     groups: tuple[int, ...]
@@ -94,6 +100,8 @@ def train(
     interrupted = False
     try:
         while run.epoch < plan.max_epochs and run.any_active():
+            if run.epoch == plan.judge and not run.judged:
+                run.judge()
             if run.epoch == plan.settle and run.structure is None:
                 run.settle()
             run.advance()
@@ -123,9 +131,11 @@ class _Run:
     config: StepConfig
     problem: Problem
     state: State
+    beginning: np.ndarray  # the weights before the first step
     plan: Plan
     history: np.ndarray  # [lanes, epochs, terms]
     ahead: Ahead
+    judged: bool = False
     structure: Structure | None = None
     epoch: int = 0
 
@@ -149,7 +159,7 @@ class _Run:
             lowered.compile()
             state = _on_host(starting.result())
         history = np.zeros((len(keys), 0, len(config.terms) + 1))
-        run = _Run(config, problem, state, plan, history, ahead)
+        run = _Run(config, problem, state, state.vector, plan, history, ahead)
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
             run._continue(*found)
@@ -178,6 +188,16 @@ class _Run:
                 stacklevel=3,
             )
 
+    def judge(self) -> None:
+        """Find how far to trust E; from now on every vote learns from every domain."""
+        self.ahead.wait()
+        self._restore_predictors()
+        self._judged(self._trust())
+        self._move_predictors(
+            lambda weights: self.beginning + KEPT_WAY * (weights - self.beginning)
+        )
+        self._seek_anew()
+
     def settle(self, mask: bool = True) -> None:
         """Read one DAG per group off the current weights and mask the filters by it."""
         self.ahead.wait()
@@ -186,13 +206,16 @@ class _Run:
         vectors = self.state.average
         adjacency, strength, _ = map(np.asarray, measure(self.config, self.problem, vectors))
         self.structure = _read_graphs(adjacency, strength, self.plan)
-        if not mask:
-            return
-        self._settle_problem(self.structure, self._judge_votes(vectors))
+        if mask:
+            self._settled(self.structure)
+            self._seek_anew()
+
+    def _seek_anew(self) -> None:
+        """The best weights are sought from here: what changed makes former losses another's."""
         self.state = eqx.tree_at(
             lambda s: (s.best, s.best_loss),
             self.state,
-            (vectors, np.full_like(self.state.best_loss, np.inf)),
+            (self.state.average, np.full_like(self.state.best_loss, np.inf)),
         )
 
     @property
@@ -204,37 +227,46 @@ class _Run:
         """The label's networks as they were at their best: small tables are soon learned by heart,
         while the graph needs its time."""
         judged = np.isfinite(np.asarray(self.state.best_loss))[:, None]
-        own = judged & in_predictor(self.config.sizes, self.state.best.shape[1])
+        self._move_predictors(lambda weights: np.where(judged, self.state.best, weights))
+
+    def _move_predictors(self, move: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Other weights for the label's own networks, now and in the average."""
+        own = in_predictor(self.config.sizes, self.beginning.shape[1])
         vector, average = (
-            np.where(own, self.state.best, current)
+            np.where(own, move(np.asarray(current)), current)
             for current in (self.state.vector, self.state.average)
         )
         self.state = eqx.tree_at(lambda s: (s.vector, s.average), self.state, (vector, average))
 
-    def _judge_votes(self, vectors: Any) -> np.ndarray:
+    def _trust(self) -> np.ndarray:
         """How much each lane's votes count: members of one group trust E alike."""
-        sizes = self.config.sizes
-        if not sizes.n_pooled:
-            return np.asarray(self.problem.trust)
-        losses = np.asarray(unseen_losses(self.config, self.problem, vectors))
-        groups = np.asarray(self.plan.groups)
+        sizes, groups = self.config.sizes, np.asarray(self.plan.groups)
+        losses = np.asarray(unseen_losses(self.config, self.problem, self.state.average))
         found = {
             g: trust_of(losses[groups == g], sizes.n_predictors, sizes.n_pooled)
             for g in set(self.plan.groups)
         }
         return np.stack([found[g] for g in self.plan.groups])
 
-    def _settle_problem(self, structure: Structure, trust: np.ndarray) -> None:
-        """Mask the filters by the graph; from now on every vote learns from every domain.
+    def _judged(self, trust: np.ndarray) -> None:
+        self.judged = True
+        self.problem = eqx.tree_at(
+            lambda p: (p.lessons, p.trust),
+            self.problem,
+            (np.ones_like(self.problem.lessons), trust),
+        )
+
+    def _settled(self, structure: Structure) -> None:
+        """Mask the filters by the graph.
 
         The encoder rests where the label has networks of its own: then these and the decoder share
         nothing that moves, and each can end at its best.
         """
         masks = np.stack([dag.mask for dag in structure.dags]).astype(np.float32)
         self.problem = eqx.tree_at(
-            lambda p: (p.parents, p.lessons, p.trust, p.rests),
+            lambda p: (p.parents, p.rests),
             self.problem,
-            (masks, np.ones_like(self.problem.lessons), trust, np.full(len(masks), self.apart)),
+            (masks, np.full(len(masks), self.apart)),
         )
 
     def saved(self) -> tuple:
@@ -245,6 +277,7 @@ class _Run:
         return (
             self.state,
             np.asarray(self.history),
+            np.asarray(self.judged),
             np.asarray(found is not None),
             empty if found is None else found.adjacency,
             empty if found is None else found.strength,
@@ -252,14 +285,18 @@ class _Run:
         )
 
     def _continue(self, epoch: int, saved: tuple) -> None:
-        self.state, history, settled, adjacency, strength, trust = saved
+        self.state, history, judged, settled, adjacency, strength, trust = saved
         self.epoch, self.history = epoch, np.asarray(history)
+        if judged:
+            self._judged(np.asarray(trust))
         if settled:
             self.structure = _read_graphs(np.asarray(adjacency), np.asarray(strength), self.plan)
             if self.plan.settle is not None:
-                self._settle_problem(self.structure, np.asarray(trust))
+                self._settled(self.structure)
 
     def result(self, interrupted: bool) -> TrainingResult:
+        if self.plan.judge is not None and not self.judged:
+            self.judge()
         if self.structure is None:
             self.settle(mask=self.plan.settle is not None)
         assert self.structure is not None
@@ -293,8 +330,8 @@ def _read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Str
 
 def _budgets(plan: Plan, epoch: int, apart: bool, calls: int) -> list[Budget]:
     """The shares of the next calls, up to the next event (settling, the end), never past it."""
-    stops = [plan.max_epochs, plan.settle if plan.settle and epoch < plan.settle else None]
-    until = min(s for s in stops if s is not None)
+    events = [plan.judge, plan.settle, plan.max_epochs]
+    until = min(event for event in events if event is not None and event > epoch)
     settled = plan.settle is None or epoch >= plan.settle
     return [
         Budget(

@@ -59,8 +59,8 @@ class StepConfig:
 
 
 class Problem(eqx.Module):
-    """What a lane is trained on and how; `parents`, `lessons`, `trust` and `rests` change
-    once, when the graph settles."""
+    """What a lane is trained on and how; `lessons` and `trust` change once, when the
+    votes are judged, `parents` and `rests` when the graph settles."""
 
     blocks: Blocks
     layout: Layout

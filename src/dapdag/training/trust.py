@@ -1,8 +1,8 @@
 """How far to trust E: adaptation is worth what it gains on sources that it has not seen.
 
-Until the graph settles every vote learns the label from all sources but a few of its own, and
-beside each vote that sees E there is a pooled one that does not. On the sources that both have not
-seen, their losses tell how much of the prediction E should make. Then all votes learn from all
+For the first part of training every vote learns the label from all sources but a few of its own,
+and beside each vote that sees E there is a pooled one that does not. On the sources that both have
+not seen, their losses tell how much of the prediction E should make. Then all votes learn from all
 sources to the end.
 """
 
