@@ -64,6 +64,7 @@ def make_model(classes=False, **formulation):
         source_mean=rng.normal(size=(MEMBERS, 4, DIM)),
         source_variance=np.full((MEMBERS, 4, DIM), 0.01),
         label_scale=np.array([0.3, 0.4]),
+        growth=1.0,
         normal=rng.normal(size=(8, DIM)),
         lacking=np.full(len(table.features), float(isinstance(table.label, Discrete))),
         trust=np.full(2, 0.5),
@@ -240,6 +241,15 @@ def test_an_uncertain_environment_makes_an_uncertain_label():
     )
     assert vague.variance.mean() > known.variance.mean()
     assert (known.variance >= np.mean(model.label_scale**2)).all()
+
+
+def test_errors_that_grow_on_new_sites_widen_the_interval_alone():
+    model, X = make_model(), make_rows(ROWS)
+    q = narrow(model)
+    usual, grown = (predict_label(replace(model, growth=g), X, q) for g in (1.0, 2.0))
+    np.testing.assert_array_equal(usual.mean, grown.mean)
+    added = np.broadcast_to(np.mean(model.label_scale**2), usual.variance.shape)
+    np.testing.assert_allclose(grown.variance - usual.variance, added, rtol=1e-9)
 
 
 def test_an_ensemble_is_the_mean_of_its_members():

@@ -5,7 +5,14 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGRegressor
-from dapdag.training.trust import SHARES, even_trust, first_lessons, trust_of
+from dapdag.training.trust import (
+    MOST_GROWTH,
+    SHARES,
+    even_trust,
+    first_lessons,
+    growth_at,
+    trust_of,
+)
 
 
 def test_every_source_is_left_out_by_some_vote_and_no_vote_leaves_out_many():
@@ -72,13 +79,39 @@ def shifted(label_moves):
     return pd.concat(parts, ignore_index=True)
 
 
-def share_of_env(table):
+def model_of(table):
     est = DAPDAGRegressor(**SMALL)
     est.fit(table[["x", "z"]], table["y"], sample_domain=table["site"])
-    return est._fit_.model.trust[: est.n_predictors].sum()
+    return est._fit_.model
 
 
 def test_e_is_trusted_where_it_moves_the_label_and_less_where_levels_are_random():
-    useful, idle = (share_of_env(shifted(moves)) for moves in (True, False))
+    useful, idle = (
+        m.trust[: m.sizes.n_predictors].sum() for m in map(model_of, map(shifted, (True, False)))
+    )
     assert useful >= 0.8
     assert idle < useful
+
+
+def test_levels_that_other_sites_do_not_tell_make_new_sites_less_certain():
+    rng = np.random.default_rng(0)
+    site = np.repeat(np.arange(8), 100)
+    table = pd.DataFrame({"x": site + 0.1 * rng.normal(size=800), "z": rng.normal(size=800)})
+    noise = 0.3 * rng.normal(size=800)
+    steady, erratic = site, 3 * (-1) ** site  # x tells the site, and only then its level
+    growth = [
+        model_of(table.assign(y=table["z"] + level + noise, site=site)).growth
+        for level in (steady, erratic)
+    ]
+    assert growth[0] < 1.3
+    assert growth[1] > 1.6
+
+
+def test_errors_grow_by_their_geometric_mean_over_the_sources_that_tell():
+    trust = np.repeat([0.3 / 4, 0.7 / 4], 4)
+    growth = np.full((2, 3, len(SHARES)), np.nan)
+    growth[0, 0, 3], growth[1, 1, 3] = np.log(2.0), np.log(3.0)
+    assert growth_at(trust, 4, growth) == pytest.approx(np.sqrt(6.0))
+    assert growth_at(trust, 4, -growth) == 1.0  # never more certain than on the sources
+    assert growth_at(trust, 4, 9 * growth) == MOST_GROWTH
+    assert growth_at(trust, 4, np.full_like(growth, np.nan)) == 1.0

@@ -126,6 +126,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "sizes": _encoded(asdict(model.sizes)),
         "formulation": _encoded(asdict(model.formulation)),
         "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
+        "growth": float(model.growth),
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
         "history": list(fit.history.columns),
@@ -147,6 +148,9 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
     prior_precision = decode_scalar(header["prior_precision"])
     if not prior_precision > 0:
         raise ValueError(f"prior_precision is {prior_precision!r}")
+    growth = float(header["growth"])
+    if not growth >= 1:
+        raise ValueError(f"growth is {growth!r}")
     model = Model(
         table=table,
         sizes=sizes,
@@ -157,6 +161,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         source_mean=arrays["source_mean"],
         source_variance=arrays["source_variance"],
         label_scale=arrays["label_scale"],
+        growth=growth,
         lacking=arrays["lacking"],
         trust=arrays["trust"],
         normal=arrays["normal"],

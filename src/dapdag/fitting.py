@@ -158,6 +158,7 @@ def _fit(
         source_mean=np.zeros(0),
         source_variance=np.zeros(0),
         label_scale=label_scale,
+        growth=float(result.growth[first]),
         lacking=lacking,
         trust=result.trust[first].astype(float),
         normal=np.concatenate([half, -half])[: settings.n_draws],

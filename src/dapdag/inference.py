@@ -152,7 +152,7 @@ def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistrib
     if isinstance(model.table.label, Discrete):
         return LabelDistribution(_without_what_lacks(model, means, missing), None)
     # A row without any feature still knows the label's own spread, which is 1.
-    noise = float(np.mean(model.label_scale**2))
+    noise = model.growth * float(np.mean(model.label_scale**2))
     lacked = np.clip(missing @ model.lacking, 0.0, max(1.0 - noise, 0.0))
     return LabelDistribution(means, spread + noise + lacked[:, None])
 

@@ -27,6 +27,7 @@ class Model:
     source_mean: NDArray[np.float64]  # [members, sources, dim]
     source_variance: NDArray[np.float64]
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
+    growth: float  # of the label's squared error from a source to a site that was not seen
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)
     trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts

@@ -18,7 +18,7 @@ from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
 from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
-from .trust import trust_of, unseen_losses
+from .trust import growth_at, trust_of, unseen_losses
 
 T = TypeVar("T")
 
@@ -73,6 +73,7 @@ class TrainingResult:
     vectors: np.ndarray
     parents: np.ndarray
     trust: np.ndarray  # of the label's votes
+    growth: np.ndarray  # of the label's squared error from a site that was seen to one that was not
     structure: Structure
     strength: np.ndarray  # of the edges, with the final weights
     env_strength: np.ndarray
@@ -135,6 +136,7 @@ class _Run:
     plan: Plan
     history: np.ndarray  # [lanes, epochs, terms]
     ahead: Ahead
+    growth: np.ndarray
     judged: bool = False
     structure: Structure | None = None
     epoch: int = 0
@@ -159,7 +161,7 @@ class _Run:
             lowered.compile()
             state = _on_host(starting.result())
         history = np.zeros((len(keys), 0, len(config.terms) + 1))
-        run = _Run(config, problem, state, state.vector, plan, history, ahead)
+        run = _Run(config, problem, state, state.vector, plan, history, ahead, np.ones(len(keys)))
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
             run._continue(*found)
@@ -192,7 +194,7 @@ class _Run:
         """Find how far to trust E; from now on every vote learns from every domain."""
         self.ahead.wait()
         self._restore_predictors()
-        self._judged(self._trust())
+        self._judged(*self._verdict())
         self._move_predictors(
             lambda weights: self.beginning + KEPT_WAY * (weights - self.beginning)
         )
@@ -238,18 +240,23 @@ class _Run:
         )
         self.state = eqx.tree_at(lambda s: (s.vector, s.average), self.state, (vector, average))
 
-    def _trust(self) -> np.ndarray:
-        """How much each lane's votes count: members of one group trust E alike."""
+    def _verdict(self) -> tuple[np.ndarray, np.ndarray]:
+        """How much each lane's votes count, and how errors grow: alike for members of one group."""
         sizes, groups = self.config.sizes, np.asarray(self.plan.groups)
-        losses = np.asarray(unseen_losses(self.config, self.problem, self.state.average))
-        found = {
+        found = unseen_losses(self.config, self.problem, self.state.average)
+        losses, growth = map(np.asarray, found)
+        trust = {
             g: trust_of(losses[groups == g], sizes.n_predictors, sizes.n_pooled)
             for g in set(self.plan.groups)
         }
-        return np.stack([found[g] for g in self.plan.groups])
+        grown = np.ones(len(groups))
+        if self.problem.layout.label_kind == "continuous":
+            for lane, g in enumerate(groups):
+                grown[lane] = growth_at(trust[g], sizes.n_predictors, growth[groups == g])
+        return np.stack([trust[g] for g in self.plan.groups]), grown
 
-    def _judged(self, trust: np.ndarray) -> None:
-        self.judged = True
+    def _judged(self, trust: np.ndarray, growth: np.ndarray) -> None:
+        self.judged, self.growth = True, growth
         self.problem = eqx.tree_at(
             lambda p: (p.lessons, p.trust),
             self.problem,
@@ -282,13 +289,14 @@ class _Run:
             empty if found is None else found.adjacency,
             empty if found is None else found.strength,
             np.asarray(self.problem.trust),
+            self.growth,
         )
 
     def _continue(self, epoch: int, saved: tuple) -> None:
-        self.state, history, judged, settled, adjacency, strength, trust = saved
+        self.state, history, judged, settled, adjacency, strength, trust, growth = saved
         self.epoch, self.history = epoch, np.asarray(history)
         if judged:
-            self._judged(np.asarray(trust))
+            self._judged(np.asarray(trust), np.asarray(growth))
         if settled:
             self.structure = _read_graphs(np.asarray(adjacency), np.asarray(strength), self.plan)
             if self.plan.settle is not None:
@@ -312,6 +320,7 @@ class _Run:
             vectors=vectors,
             parents=np.asarray(self.problem.parents),
             trust=np.asarray(self.problem.trust),
+            growth=self.growth,
             structure=self.structure,
             strength=strength,
             env_strength=on_env,

@@ -2,8 +2,8 @@
 
 For the first part of training every vote learns the label from all sources but a few of its own,
 and beside each vote that sees E there is a pooled one that does not. On the sources that both have
-not seen, their losses tell how much of the prediction E should make. Then all votes learn from all
-sources to the end.
+not seen, their losses tell how much of the prediction E should make, and how much larger errors are
+on a site that was not seen. Then all votes learn from all sources to the end.
 """
 
 import jax
@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from .._compiled import compiled_plainly
 from ..model import objective as obj
 from ..model.likelihoods import mean
+from .blocks import Blocks
 from .step import Problem, StepConfig
 
 SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
@@ -21,6 +22,7 @@ SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
 HARDLY = 0.5
 # What one source can say for or against E, as a difference from the loss without it.
 MOST = 0.5
+MOST_GROWTH = 4.0
 SHARES_OF_SOURCES = 8
 ROWS = 512
 
@@ -78,44 +80,64 @@ def _least_share(losses: np.ndarray) -> int:
     return int(np.argmax(excess.mean(0) <= HARDLY * error))
 
 
+def growth_at(trust: np.ndarray, n_predictors: int, growth: np.ndarray) -> float:
+    """How many times larger the squared error is on a site that was not seen, at least 1.
+
+    `growth` [members, domains, shares] are differences of its logarithm, NaN where not known.
+    """
+    at_share = growth[..., np.abs(SHARES - trust[:n_predictors].sum()).argmin()]
+    known = np.isfinite(at_share)
+    return float(np.clip(np.exp(at_share[known].mean()), 1.0, MOST_GROWTH)) if known.any() else 1.0
+
+
 @compiled_plainly
 def unseen_losses(
     config: StepConfig, problem: Problem, vectors: Array
-) -> Float[Array, "lanes domains shares"]:
-    """Loss of each domain under the votes that have not seen it, for every share of E."""
+) -> tuple[Float[Array, "lanes domains shares"], Float[Array, "lanes domains shares"]]:
+    """Loss of each domain under the votes that have not seen it, for every share of E; and how much
+    larger that of its validation rows is than under a vote that has seen the domain."""
     sizes = config.sizes
+    shares = jnp.asarray(SHARES, dtype=jnp.float32)
 
-    def one_lane(lane: tuple[Problem, Array]) -> Array:
+    def one_lane(lane: tuple[Problem, Array]) -> tuple[Array, Array]:
         problem, vector = lane
         network, layout, blocks = config.network(vector), problem.layout, problem.blocks
         only_label = obj.label_layout(layout, sizes.label_columns)
         rows = min(ROWS, blocks.values.shape[1])
 
-        def one_domain(domain: tuple[Array, Array, Array, Array]) -> Array:
-            lessons, values, observed, n = domain
-            values, observed = values[:rows], observed[:rows]
-            present = (jnp.arange(rows) < n).astype(jnp.float32)
+        def losses_of(unseen: Array, values: Array, observed: Array, present: Array) -> Array:
+            """Of the mixtures of each pair of votes, weighted by the rows of `unseen`."""
             inputs = layout.inputs(values, observed)
             env = network.infer(layout, inputs, present, problem.weights.prior_precision).mean
             votes = network.predict(layout, problem.parents, inputs, env[None])[0]
             means = jax.vmap(lambda outputs: mean(only_label, outputs))(votes)
-            unseen = 1.0 - lessons[: sizes.n_predictors]
             with_env, pooled = (
-                jnp.tensordot(unseen / unseen.sum(), part, 1)  # NaN if all votes have seen it
+                jnp.tensordot(unseen, part, 1)
                 for part in (means[: sizes.n_predictors], means[sizes.n_predictors :])
             )
-            known = present * observed[:, -1]
-            truth = values[:, -sizes.label_columns :]
+            known, truth = present * observed[:, -1], values[:, -sizes.label_columns :]
 
-            def loss(share: Array) -> Array:
-                return _loss(
-                    layout.label_kind, share * with_env + (1 - share) * pooled, truth, known
-                )
+            def loss(share: Array, with_env: Array, pooled: Array) -> Array:
+                mixture = share * with_env + (1 - share) * pooled
+                return _loss(layout.label_kind, mixture, truth, known)
 
-            return jax.vmap(loss)(jnp.asarray(SHARES, dtype=jnp.float32))
+            by_pair = jax.vmap(loss, in_axes=(None, 0, 0))
+            return jax.vmap(by_pair, in_axes=(0, None, None))(shares, with_env, pooled)
 
-        domains = (problem.lessons, blocks.values, blocks.observed, blocks.n_rows)
-        return jax.lax.map(one_domain, domains)
+        def one_domain(domain: tuple[Array, Blocks]) -> tuple[Array, Array]:
+            lessons, own = domain
+            unseen = 1.0 - lessons[: sizes.n_predictors]
+            present = (jnp.arange(rows) < own.n_rows).astype(jnp.float32)
+            together = unseen[None] / unseen.sum()  # NaN if all votes have seen it
+            found = losses_of(together, own.values[:rows], own.observed[:rows], present)
+            each = losses_of(
+                jnp.eye(len(unseen)), own.valid_values, own.valid_observed, own.valid_present
+            )
+            seen = 1.0 - unseen
+            growth = each @ (unseen / unseen.sum() - seen / seen.sum())
+            return found[:, 0], growth
+
+        return jax.lax.map(one_domain, (problem.lessons, blocks))
 
     return jax.lax.map(one_lane, (problem, vectors))
 
