@@ -31,8 +31,15 @@ POINTS = 51
 
 def bounded(model: Model, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points of E, [members, …, dim], brought back to where networks can be trusted to bend on."""
-    low, high = (edge[:, None] for edge in model.source_span)
-    return np.clip(points, low - BEYOND * (high - low), high + BEYOND * (high - low))
+    low, high = _followed(model)
+    return np.clip(points, low[:, None], high[:, None])
+
+
+def _followed(model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The smallest and the largest E that a prediction follows: [members, dim]."""
+    low, high = model.source_span
+    slack = BEYOND * (high - low)
+    return low - slack, high + slack
 
 
 def distance_beyond(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
@@ -72,10 +79,8 @@ def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
     data, _ = padded_piece(model.table, X.iloc[rows])
     low, high = _sides(model, q)
     best = np.clip(q.mean, low, high)
-    for reach in (
-        1.0,
-        2.0 / (POINTS - 1),
-    ):  # the whole side, then between the likeliest's neighbours
+    # The whole side, then between the likeliest's neighbours.
+    for reach in (1.0, 2.0 / (POINTS - 1)):
         for dimension in range(model.sizes.env_dim):
             points = _candidates(best, low, high, dimension, reach)
             likely = _log_densities(
@@ -98,11 +103,10 @@ def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
 def _sides(model: Model, q: EnvPosterior) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where E may lie: on the side of the sources where the encoder sees it, not farther than it is
     followed. Across the sources another E may look alike, and the encoder knows them apart."""
-    low, high = model.source_span
-    slack = BEYOND * (high - low)
+    (low, high), (lowest, highest) = model.source_span, _followed(model)
     above, below = q.mean > high, q.mean < low
-    least = np.where(above, high, np.where(below, low - slack, q.mean))
-    most = np.where(above, high + slack, np.where(below, low, q.mean))
+    least = np.where(above, high, np.where(below, lowest, q.mean))
+    most = np.where(above, highest, np.where(below, low, q.mean))
     return least, most
 
 

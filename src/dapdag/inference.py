@@ -86,8 +86,7 @@ def encoded_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
 
 
 def _infer(model: Model, chunks: Chunks) -> EnvPosterior:
-    q = _encode(model, chunks)
-    return located(model, chunks.X, q) if model.formulation.uses_environment else q
+    return located(model, chunks.X, _encode(model, chunks))
 
 
 def _encode(model: Model, chunks: Chunks) -> EnvPosterior:
