@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
         "quick": ScalabilityParameters(
             methods=("dapdag-b", "dainfer", "mdan"),
             n_seeds=2,
-            n_variables=(5, 10, 20),
+            n_variables=(5, 10, 30),
             budget=Budget(n_members=1, max_epochs=100),
         ),
         "paper": ScalabilityParameters(methods=("dapdag-b", "dainfer", "mdan"), n_seeds=10),
