@@ -29,7 +29,7 @@ MOST_CALLS = 4
 STRENGTH_ROWS = 256
 # What is left of the way the label's networks had come when they are shown all sources: one that
 # goes on from what a part of them taught it does worse on new ones than one that saw all at once.
-KEPT_WAY = 0.5
+KEPT_WAY = {"continuous": 0.5, "binary": 0.25, "categorical": 0.25}
 
 
 @dataclass(frozen=True)
@@ -195,9 +195,8 @@ class _Run:
         self.ahead.wait()
         self._restore_predictors()
         self._judged(*self._verdict())
-        self._move_predictors(
-            lambda weights: self.beginning + KEPT_WAY * (weights - self.beginning)
-        )
+        kept = KEPT_WAY[self.problem.layout.label_kind]
+        self._move_predictors(lambda weights: self.beginning + kept * (weights - self.beginning))
         self._seek_anew()
 
     def settle(self, mask: bool = True) -> None:
