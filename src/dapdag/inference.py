@@ -86,7 +86,8 @@ def encoded_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
 
 
 def _infer(model: Model, chunks: Chunks) -> EnvPosterior:
-    return located(model, chunks.X, _encode(model, chunks))
+    q = _encode(model, chunks)
+    return located(model, chunks.X, q) if model.formulation.uses_environment else q
 
 
 def _encode(model: Model, chunks: Chunks) -> EnvPosterior:
