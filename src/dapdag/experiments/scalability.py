@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..datasets import make_random_sem_domains
 from . import methods
@@ -97,10 +99,18 @@ def figure(rows: pd.DataFrame, parameters: ScalabilityParameters) -> Figure:
     means_over(axes[0, 0], rows, "r2", "n_variables")
     tidy(axes[0, 0], "Performance", "number of variables d", "R² at the target")
     means_over(axes[0, 1], rows, "seconds", "n_variables")
-    axes[0, 1].set_yscale("log")
+    _plain_log_scale(axes[0, 1])
     tidy(axes[0, 1], "Training time", "number of variables d", "seconds (log scale)")
     shared_legend(picture, axes)
     return picture
+
+
+def _plain_log_scale(ax: Axes) -> None:
+    """1, 2, 5, 10, … in place of powers of ten."""
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def growth(rows: pd.DataFrame, method: str) -> pd.Series:
