@@ -15,12 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._cache import compilation_cache
-from ._compiled import compiled_quickly
+from ._compiled import Ahead, compiled_quickly
 from ._progress import progress
 from .assembly import Sample as Sample
 from .assembly import assemble, learn_table, make_plan
 from .graph import DAG
-from .inference import encoded_environment, noise_scale
+from .inference import encoded_environment, noise_scale, summarise_call
 from .lacking import cost_of_lacking, hiding_masks, masked
 from .record import Record
 from .recording import make_heldout, make_record
@@ -70,6 +70,7 @@ def fit_models(
         plan = make_plan(settings, config, n_train, len(samples))
         keys = jnp.stack([jax.random.key(s) for _ in samples for s in seeds])
         checkpoint = Checkpoint.open(settings.checkpoint, config, plan, problem, seeds)
+        ahead = Ahead(_summary_of_a_source(samples[0], tables[0], config, settings))
         with progress(plan.max_epochs, "training", settings.verbose) as bar:
             result = train(
                 config,
@@ -84,6 +85,7 @@ def fit_models(
             lambda p: (p.parents, p.trust), problem, (result.parents, result.trust)
         )
         learned, (means, *hidden) = map(np.asarray, _heldout(config, problem, result.vectors))
+        ahead.wait()
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
         ]
@@ -187,6 +189,17 @@ def _unpadded(dag: DAG, keep: NDArray) -> DAG:
     position = {int(v): k for k, v in enumerate(keep)}
     removed = tuple((position[i], position[j]) for i, j in dag.removed)
     return DAG(dag.mask[np.ix_(keep, keep)], removed, dag.threshold)
+
+
+def _summary_of_a_source(
+    sample: Sample, table: Table, config: StepConfig, settings: Settings
+) -> list[tuple[Any, ...]]:
+    """The call that `_with_sources` will make for the first source, if it makes any."""
+    if not config.formulation.uses_environment:
+        return []
+    rows = sample.X.iloc[np.flatnonzero(sample.domain == 0)]
+    vectors = np.zeros((settings.n_members, network_size(config.sizes)), dtype=np.float32)
+    return [summarise_call(table, config.sizes, vectors, settings.prior_precision, rows)]
 
 
 def _with_sources(model: Model, sample: Sample) -> Model:

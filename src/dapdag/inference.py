@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from ._compiled import compiled
 from .beyond import bounded, located, trust_at
-from .chunks import SMALLEST_CHUNK, Chunks
-from .domains import Encoded
+from .chunks import SMALLEST_CHUNK, Chunks, padded_piece
+from .domains import Encoded, layout_of
 from .lacking import class_shares, drawn_back
-from .model import Network, Summary
+from .model import Network, Sizes, Summary
 from .model import objective as obj
 from .model.encoder import posterior
 from .model.likelihoods import bounded_log_scale, mean
 from .model.network import unravel
-from .table import Discrete, padded_size
+from .table import Discrete, Table, padded_size
 from .trained import EnvPosterior, Model
 
 # Inside a compiled call rows go through in blocks that fit the cache.
@@ -64,6 +64,16 @@ def summarise(model: Model, chunks: Chunks) -> Summary:
         return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
 
     return sum((found for _, found in chunks.map(part)), start=_no_rows(model))
+
+
+def summarise_call(
+    table: Table, sizes: Sizes, vectors: NDArray, prior_precision: float, X: pd.DataFrame
+) -> tuple[Any, ...]:
+    """The program that `summarise` will call for rows like these, and its arguments."""
+    layout = jax.tree.map(jnp.asarray, layout_of(table, sizes.indicators))
+    data, present = padded_piece(table, X)
+    cells = data.values, data.observed, present
+    return _summarise, sizes, layout, vectors, prior_precision, *cells
 
 
 def environment_of(model: Model, summary: Summary) -> EnvPosterior:
