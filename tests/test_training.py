@@ -17,7 +17,7 @@ from dapdag.model import objective as obj
 from dapdag.model.network import unravel
 from dapdag.settings import Settings
 from dapdag.training import checkpoint as checkpoint_module
-from dapdag.training import train
+from dapdag.training import loop, train
 from dapdag.training.checkpoint import Checkpoint
 from dapdag.training.loop import HISTORY, _Run
 from dapdag.training.step import _draw_batch, in_predictor, validation_loss
@@ -150,6 +150,7 @@ def test_judged_votes_learn_from_all_sources_from_half_way_back():
     assert not np.asarray(run.problem.lessons).all()
     before = run.state
     run.judge()
+    run.begin_anew()
     assert np.asarray(run.problem.lessons).all()
     assert not np.isfinite(run.state.best_loss).any()
     own = in_predictor(config.sizes, before.vector.shape[1])
@@ -300,6 +301,15 @@ def test_ctrl_c_keeps_the_best_weights(epoch):
         np.testing.assert_allclose(final_validation(result), best, rtol=1e-4)
     else:
         assert np.isfinite(result.vectors).all()
+
+
+def test_who_stops_before_the_votes_are_judged_is_not_taken_back(monkeypatch):
+    found = []
+    for kept in (0.5, 0.0):
+        monkeypatch.setitem(loop.KEPT_WAY, "continuous", kept)
+        with pytest.warns(UserWarning, match="interrupted after"):
+            found.append(run(on_progress=InterruptAt(1)).vectors)
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
     if not prior_precision > 0:
         raise ValueError(f"prior_precision is {prior_precision!r}")
     growth = float(header["growth"])
-    if not growth >= 1:
+    if not 1 <= growth < np.inf:
         raise ValueError(f"growth is {growth!r}")
     model = Model(
         table=table,

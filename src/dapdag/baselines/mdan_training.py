@@ -77,9 +77,7 @@ class MDANConfig(StepConfig):
         gradient, terms = jax.grad(loss, has_aux=True)(state.vector)
         of_critics = jnp.arange(state.vector.shape[0]) >= network_size(self.sizes)
         # All at one pace: features that outrun the classifiers of domains are not aligned by them.
-        alike = jnp.ones_like(state.vector)
-        gradient = clipped(gradient, of_critics)
-        vector, moments = moved(problem.schedule, state, gradient, progress, alike)
+        vector, moments = moved(problem.schedule, state, clipped(gradient, of_critics), progress)
         return accepted(state, vector, moments, terms[-1]), terms
 
     def _no_critics(self) -> Critics:

@@ -103,6 +103,7 @@ def train(
         while run.epoch < plan.max_epochs and run.any_active():
             if run.epoch == plan.judge and not run.judged:
                 run.judge()
+                run.begin_anew()
             if run.epoch == plan.settle and run.structure is None:
                 run.settle()
             run.advance()
@@ -195,6 +196,10 @@ class _Run:
         self.ahead.wait()
         self._restore_predictors()
         self._judged(*self._verdict())
+        self._seek_anew()
+
+    def begin_anew(self) -> None:
+        """Take the label's networks back towards their beginning, from where they see all."""
         kept = KEPT_WAY[self.problem.layout.label_kind]
         self._move_predictors(lambda weights: self.beginning + kept * (weights - self.beginning))
         self._seek_anew()

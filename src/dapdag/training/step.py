@@ -183,7 +183,9 @@ def _one_step(
         return clipped(gradient, in_encoder), terms
 
     in_encoder = jnp.arange(state.vector.shape[0]) < encoder_size(config.sizes)
-    pace = pace_of(config.sizes, problem.schedule, state.vector.shape[0])
+    # The label's own networks make haste.
+    apart = in_predictor(config.sizes, state.vector.shape[0])
+    pace = jnp.where(apart, problem.schedule.haste, 1.0)
     gradient, terms = gradient_at(state.vector)
     if config.alternating:
         # The decoder's step is taken where the encoder's step has led to.
@@ -196,19 +198,17 @@ def _one_step(
     return accepted(state, vector, moments, terms[-1]), terms
 
 
-def pace_of(sizes: Sizes, schedule: Schedule, length: int) -> Float[Array, " parameters"]:
-    """How much faster than the rest each weight learns: the label's own networks make haste."""
-    return jnp.where(in_predictor(sizes, length), schedule.haste, 1.0)
-
-
 def moved(
     schedule: Schedule,
     state: State,
     gradient: Array,
     progress: Array,
-    pace: Array,
+    pace: Array | float = 1.0,
 ) -> tuple[Float[Array, " parameters"], Moments]:
-    """The weights one step of AdamW against the gradient, and the moments then."""
+    """The weights one step of AdamW against the gradient, and the moments then.
+
+    `pace` is how much faster than the rest a weight learns.
+    """
     moments, direction = state.moments.updated(gradient)
     rate = pace * schedule.learning_rate(progress)
     return state.vector - rate * (direction + schedule.decay * state.vector), moments
