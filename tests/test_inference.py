@@ -68,6 +68,7 @@ def make_model(classes=False, **formulation):
         normal=rng.normal(size=(8, DIM)),
         lacking=np.full(len(table.features), float(isinstance(table.label, Discrete))),
         trust=np.full(2, 0.5),
+        levels=None,
     )
 
 

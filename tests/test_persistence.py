@@ -316,6 +316,8 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
         ({"table": {"features": [], "label": {"type": "discrete"}}}, {}, "do not go together"),
         ({"formulation": {"acyclicity": "eval"}}, {}, "unknown 'eval'"),
         ({"prior_precision": -1}, {}, "prior_precision is -1"),
+        ({"growth": 0.5}, {}, "growth is 0.5"),
+        ({"belief": 2}, {}, "belief is 2"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),
         ({"format": "pt"}, {}, "not one of a dapdag model"),

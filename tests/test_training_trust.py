@@ -43,11 +43,13 @@ def test_trust_is_the_share_with_the_least_mean_loss(best):
 
 
 def test_domains_that_disagree_about_the_gain_lower_trust():
-    gain = 0.1 * SHARES
-    steady = np.stack([-gain, -1.2 * gain, -0.8 * gain])[None]
-    split = np.stack([-10 * gain, 4 * gain, 5 * gain])[None]  # on average a gain as well
+    gain = 0.04 * SHARES
+    steady = np.stack([-gain, -1.2 * gain, -0.8 * gain] * 2)[None]
+    split = np.stack([-10 * gain, 4 * gain, 5 * gain] * 2)[None]  # on average a gain as well
     assert trust_of(steady, 4, 4)[:4].sum() == pytest.approx(1)
     assert trust_of(split, 4, 4)[:4].sum() == pytest.approx(0)
+    # Of three sources, those who judge have seen two: they are careful enough.
+    assert trust_of(split[:, :3], 4, 4)[:4].sum() == pytest.approx(1)
 
 
 def test_one_source_that_is_lost_does_not_decide_for_all():

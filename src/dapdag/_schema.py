@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .domains import sizes_of
 from .fitting import Fit
 from .graph import DAG
+from .levels import Levels, class_shares
 from .model import Network, Sizes
 from .model.acyclicity import ACYCLICITY
 from .model.objective import Formulation
@@ -36,6 +37,7 @@ _SHAPES = {
     "lacking": ("features",),
     "trust": ("votes",),
     "normal": ("draws", "dimensions of E"),
+    "usual": ("classes",),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
     "strength": ("variables", "variables"),
@@ -115,6 +117,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "lacking": model.lacking,
         "trust": model.trust,
         "normal": model.normal,
+        "usual": np.zeros(0) if model.levels is None else model.levels.usual,
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
         "strength": fit.strength,
@@ -127,6 +130,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "formulation": _encoded(asdict(model.formulation)),
         "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
         "growth": float(model.growth),
+        "belief": 1.0 if model.levels is None else float(model.levels.belief),
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
         "history": list(fit.history.columns),
@@ -164,6 +168,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         growth=growth,
         lacking=arrays["lacking"],
         trust=arrays["trust"],
+        levels=_levels(header, arrays["usual"], table),
         normal=arrays["normal"],
     )
     return Fit(
@@ -176,6 +181,15 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         n_epochs=header["n_epochs"],
         interrupted=header["interrupted"],
     )
+
+
+def _levels(header: Mapping[str, Any], usual: NDArray, table: Table) -> Levels | None:
+    belief = float(header["belief"])
+    if not 0 <= belief <= 1:
+        raise ValueError(f"belief is {belief!r}")
+    if not isinstance(table.label, Discrete):
+        return None
+    return Levels(class_shares(table.label), usual, belief)
 
 
 def encode_table(table: Table) -> tuple[dict[str, Any], Arrays]:
@@ -259,6 +273,7 @@ def _check_arrays(
         "variables": len(table.names),
         "features": len(table.features),
         "votes": sizes.votes,
+        "classes": len(table.label.levels) if isinstance(table.label, Discrete) else 0,
         "sources": n_sources,
         "dimensions of E": sizes.env_dim,
         "epochs": header["n_epochs"],

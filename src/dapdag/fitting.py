@@ -22,10 +22,11 @@ from .assembly import assemble, learn_table, make_plan
 from .graph import DAG
 from .inference import encoded_environment, noise_scale, summarise_call
 from .lacking import cost_of_lacking, hiding_masks, masked
+from .levels import Levels
 from .record import Record
 from .recording import make_heldout, make_record
 from .settings import Settings
-from .table import Table
+from .table import Discrete, Table
 from .trained import Model
 from .training import Blocks, StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
@@ -163,6 +164,7 @@ def _fit(
         growth=float(result.growth[first]),
         lacking=lacking,
         trust=result.trust[first].astype(float),
+        levels=_levels(sample, table, config, result, lanes),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
     model = _with_sources(model, sample)
@@ -183,6 +185,21 @@ def _fit(
         n_epochs=len(history),
         interrupted=result.interrupted,
     )
+
+
+def _levels(
+    sample: Sample, table: Table, config: StepConfig, result: TrainingResult, lanes: slice
+) -> Levels | None:
+    """What is known about the shares of the classes at the sources."""
+    if not isinstance(table.label, Discrete):
+        return None
+    codes = pd.Index(sample.classes).get_indexer(sample.y)  # -1 without a label
+    counts = np.zeros((sample.n_sources, len(table.label.levels)))
+    known = (codes >= 0) & sample.is_source
+    np.add.at(counts, (sample.domain[known], codes[known]), 1.0)
+    unseen = jax.tree.map(lambda array: array[lanes], result.unseen)
+    env_share = float(result.trust[lanes.start][: config.sizes.n_predictors].sum())
+    return Levels.learn(table.label, counts, unseen, env_share)
 
 
 def _unpadded(dag: DAG, keep: NDArray) -> DAG:

@@ -18,7 +18,8 @@ from ._compiled import compiled
 from .beyond import bounded, located, trust_at
 from .chunks import SMALLEST_CHUNK, Chunks, padded_piece
 from .domains import Encoded, layout_of
-from .lacking import class_shares, drawn_back
+from .lacking import drawn_back
+from .levels import all_classes, class_shares, site_shares
 from .model import Network, Sizes, Summary
 from .model import objective as obj
 from .model.encoder import posterior
@@ -128,7 +129,11 @@ def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
 def predict_domain(model: Model, X: pd.DataFrame) -> LabelDistribution:
     """The label's distribution for the rows of one domain, whose E they tell themselves."""
     chunks = Chunks(model.table, X)
-    return _predict_rows(model, chunks, _infer(model, chunks))
+    found = _predict_rows(model, chunks, _infer(model, chunks))
+    if model.levels is None:
+        return found
+    levelled = model.levels.applied(all_classes(found.mean))
+    return LabelDistribution(levelled[:, -found.mean.shape[1] :], None)
 
 
 def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistribution:
@@ -175,11 +180,11 @@ def _without_what_lacks(
     fewer = np.flatnonzero(slope < 1.0)
     if not len(fewer):
         return means
-    alone = means.shape[1] == 1
-    found = np.column_stack([1 - means[fewer], means[fewer]]) if alone else means[fewer]
     out = means.copy()
-    shares = class_shares(model.table.label)  # type: ignore[arg-type]
-    out[fewer] = drawn_back(found, slope[fewer], shares)[:, -means.shape[1] :]
+    overall = class_shares(model.table.label)  # type: ignore[arg-type]
+    found = all_classes(means)
+    shares = site_shares(found, overall)
+    out[fewer] = drawn_back(found[fewer], slope[fewer], shares)[:, -means.shape[1] :]
     return out
 
 

@@ -2,14 +2,15 @@
 
 After training every feature is hidden in turn from the held-out rows (and from the rows that tell
 E). For numbers, the growth of the squared error is added to the variance of rows that lack the
-feature. For classes, probabilities of such rows are drawn towards the shares of the classes by the
-factor that would have been best on the held-out rows.
+feature. For classes, probabilities of such rows are drawn towards the shares of the classes that are
+foretold for their site, by the factor that would have been best on the held-out rows.
 """
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from .levels import all_classes, class_shares, site_shares
 from .table import Discrete, Table
 from .training.blocks import Blocks
 
@@ -38,30 +39,31 @@ def cost_of_lacking(
         full = np.mean((label - means[..., :width][known]) ** 2)
         errors = [np.mean((label - m[..., :width][known]) ** 2) for m in hidden]
         return np.maximum(np.asarray(errors) - full, 0.0) / share
-    shares = class_shares(table.label)  # type: ignore[arg-type]
-    truth = _all_classes(label)
-    found = (_all_classes(m[..., :width][known]) for m in hidden)
-    return np.array([_best_slope(probabilities, truth, shares) for probabilities in found])
+    overall = class_shares(table.label)  # type: ignore[arg-type]
+    truth, site = all_classes(label), np.ravel_multi_index(np.nonzero(known)[:2], known.shape[:2])
+    found = [all_classes(m[..., :width][known]) for m in hidden]
+    return np.array([_best_slope(p, truth, _own_shares(p, site, overall)) for p in found])
 
 
-def class_shares(label: Discrete) -> NDArray[np.float64]:
-    return np.asarray(label.shares, dtype=float) / np.sum(label.shares)
+def _own_shares(
+    probabilities: NDArray, site: NDArray[np.intp], overall: NDArray
+) -> NDArray[np.float64]:
+    """For every row the shares of the classes that are foretold for its site."""
+    shares = np.empty_like(probabilities)
+    for one in np.unique(site):
+        shares[site == one] = site_shares(probabilities[site == one], overall)
+    return shares
 
 
 def drawn_back(
     probabilities: NDArray[np.float64], slope: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Probabilities [rows, classes] on the way (1 − slope) from themselves to the shares."""
+    """Probabilities [rows, classes] on the way (1 − slope) from themselves to the shares, which are
+    one for all rows or one for each."""
     logits = np.log(np.clip(probabilities, 1e-12, 1.0))
     mixed = slope[:, None] * logits + (1.0 - slope[:, None]) * np.log(shares)
     mixed = np.exp(mixed - mixed.max(1, keepdims=True))
     return mixed / mixed.sum(1, keepdims=True)
-
-
-def _all_classes(columns: NDArray) -> NDArray[np.float64]:
-    """Probabilities of all classes from the label's columns, of which two classes share one."""
-    columns = columns.astype(float)
-    return np.column_stack([1 - columns, columns]) if columns.shape[1] == 1 else columns
 
 
 def _best_slope(found: NDArray, truth: NDArray, shares: NDArray) -> float:

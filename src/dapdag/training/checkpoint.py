@@ -19,7 +19,7 @@ from safetensors.numpy import save
 
 from .._files import atomic_write_bytes
 
-FORMAT = "dapdag-checkpoint-4"
+FORMAT = "dapdag-checkpoint-5"
 SECONDS_BETWEEN = 10.0
 
 

@@ -18,7 +18,7 @@ from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
 from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
-from .trust import growth_at, trust_of, unseen_losses
+from .trust import Unseen, growth_at, left_out, trust_of
 
 T = TypeVar("T")
 
@@ -74,6 +74,7 @@ class TrainingResult:
     parents: np.ndarray
     trust: np.ndarray  # of the label's votes
     growth: np.ndarray  # of the label's squared error from a site that was seen to one that was not
+    unseen: Unseen | None  # how sources were foretold by votes that had not seen them
     structure: Structure
     strength: np.ndarray  # of the edges, with the final weights
     env_strength: np.ndarray
@@ -101,7 +102,7 @@ def train(
     interrupted = False
     try:
         while run.epoch < plan.max_epochs and run.any_active():
-            if run.epoch == plan.judge and not run.judged:
+            if run.epoch == plan.judge and run.unseen is None:
                 run.judge()
                 run.begin_anew()
             if run.epoch == plan.settle and run.structure is None:
@@ -138,7 +139,7 @@ class _Run:
     history: np.ndarray  # [lanes, epochs, terms]
     ahead: Ahead
     growth: np.ndarray
-    judged: bool = False
+    unseen: Unseen | None = None  # once the votes are judged
     structure: Structure | None = None
     epoch: int = 0
 
@@ -153,7 +154,7 @@ class _Run:
     ) -> "_Run":
         shapes = jax.eval_shape(jax.vmap(config.start), keys)
         blank = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
-        programs = [measure, unseen_losses if config.sizes.n_pooled else None, then]
+        programs = [measure, left_out if config.sizes.n_pooled else None, then]
         # Reading programs takes Python's lock, compiling them does not: the longest is read first.
         lowered = _lower_advance(config, problem, blank, plan)
         with ThreadPoolExecutor(1) as pool:
@@ -244,23 +245,23 @@ class _Run:
         )
         self.state = eqx.tree_at(lambda s: (s.vector, s.average), self.state, (vector, average))
 
-    def _verdict(self) -> tuple[np.ndarray, np.ndarray]:
-        """How much each lane's votes count, and how errors grow: alike for members of one group."""
+    def _verdict(self) -> tuple[Unseen, np.ndarray, np.ndarray]:
+        """How sources were foretold, and what follows, alike for members of one group: how much
+        each lane's votes count, and how errors grow."""
         sizes, groups = self.config.sizes, np.asarray(self.plan.groups)
-        found = unseen_losses(self.config, self.problem, self.state.average)
-        losses, growth = map(np.asarray, found)
+        found = _on_host(left_out(self.config, self.problem, self.state.average))
         trust = {
-            g: trust_of(losses[groups == g], sizes.n_predictors, sizes.n_pooled)
+            g: trust_of(found.losses[groups == g], sizes.n_predictors, sizes.n_pooled)
             for g in set(self.plan.groups)
         }
         grown = np.ones(len(groups))
         if self.problem.layout.label_kind == "continuous":
             for lane, g in enumerate(groups):
-                grown[lane] = growth_at(trust[g], sizes.n_predictors, growth[groups == g])
-        return np.stack([trust[g] for g in self.plan.groups]), grown
+                grown[lane] = growth_at(trust[g], sizes.n_predictors, found.growth[groups == g])
+        return found, np.stack([trust[g] for g in self.plan.groups]), grown
 
-    def _judged(self, trust: np.ndarray, growth: np.ndarray) -> None:
-        self.judged, self.growth = True, growth
+    def _judged(self, unseen: Unseen, trust: np.ndarray, growth: np.ndarray) -> None:
+        self.unseen, self.growth = unseen, growth
         self.problem = eqx.tree_at(
             lambda p: (p.lessons, p.trust),
             self.problem,
@@ -281,14 +282,15 @@ class _Run:
         )
 
     def saved(self) -> tuple:
-        """What a checkpoint holds; arrays of fixed shape except for the history."""
+        """What a checkpoint holds: always as many arrays."""
         shape = self.problem.parents.shape
         found = self.structure
         empty = np.zeros(shape, dtype=np.float32)
         return (
             self.state,
             np.asarray(self.history),
-            np.asarray(self.judged),
+            np.asarray(self.unseen is not None),
+            Unseen.nothing() if self.unseen is None else self.unseen,
             np.asarray(found is not None),
             empty if found is None else found.adjacency,
             empty if found is None else found.strength,
@@ -297,17 +299,17 @@ class _Run:
         )
 
     def _continue(self, epoch: int, saved: tuple) -> None:
-        self.state, history, judged, settled, adjacency, strength, trust, growth = saved
+        self.state, history, judged, unseen, settled, adjacency, strength, trust, growth = saved
         self.epoch, self.history = epoch, np.asarray(history)
         if judged:
-            self._judged(np.asarray(trust), np.asarray(growth))
+            self._judged(_on_host(unseen), np.asarray(trust), np.asarray(growth))
         if settled:
             self.structure = _read_graphs(np.asarray(adjacency), np.asarray(strength), self.plan)
             if self.plan.settle is not None:
                 self._settled(self.structure)
 
     def result(self, interrupted: bool) -> TrainingResult:
-        if self.plan.judge is not None and not self.judged:
+        if self.plan.judge is not None and self.unseen is None:
             self.judge()
         if self.structure is None:
             self.settle(mask=self.plan.settle is not None)
@@ -325,6 +327,7 @@ class _Run:
             parents=np.asarray(self.problem.parents),
             trust=np.asarray(self.problem.trust),
             growth=self.growth,
+            unseen=self.unseen,
             structure=self.structure,
             strength=strength,
             env_strength=on_env,

@@ -2,9 +2,12 @@
 
 For the first part of training every vote learns the label from all sources but a few of its own,
 and beside each vote that sees E there is a pooled one that does not. On the sources that both have
-not seen, their losses tell how much of the prediction E should make, and how much larger errors are
-on a site that was not seen. Then all votes learn from all sources to the end.
+not seen, their losses tell how much of the prediction E should make, how much larger errors are on
+a site that was not seen, and how well the level of the label was foretold. Then all votes learn
+from all sources to the end.
 """
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +21,38 @@ from .blocks import Blocks
 from .step import Problem, StepConfig
 
 SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
-# Losses that differ by less than this share of a standard error count as alike.
-HARDLY = 0.5
+# Losses that differ by less than this share of a standard error count as alike, once there are more
+# than a few domains.
+HARDLY, FEW = 0.5, 3
 # What one source can say for or against E, as a difference from the loss without it.
 MOST = 0.5
 MOST_GROWTH = 4.0
 SHARES_OF_SOURCES = 8
 ROWS = 512
+
+
+class Unseen(NamedTuple):
+    """What the votes made of domains that they had not seen; NaN where all had seen one.
+
+    Attributes
+    ----------
+    losses : of each domain, for every share of E.
+    growth : how much larger the loss of a domain's validation rows is than under a vote that has
+        seen the domain.
+    levels : mean of the label over the rows that have one: as foretold by the votes that see E, by
+        those that do not, and as it was.
+    rows : how many these are.
+    """
+
+    losses: Float[Array, "lanes domains shares"]
+    growth: Float[Array, "lanes domains shares"]
+    levels: Float[Array, "lanes domains 3 label_columns"]
+    rows: Float[Array, "lanes domains"]
+
+    @staticmethod
+    def nothing() -> "Unseen":
+        """Before anything is known."""
+        return Unseen(*[np.zeros(0)] * 4)  # type: ignore[arg-type]
 
 
 def first_lessons(
@@ -64,8 +92,10 @@ def trust_of(losses: np.ndarray, n_predictors: int, n_pooled: int) -> np.ndarray
 def _least_share(losses: np.ndarray) -> int:
     """The least share of E that is hardly worse than the best, on the evidence of the domains.
 
-    Where the domains disagree about the gain, less of E is the safer choice. A source on which one
-    kind of vote fails altogether does not decide for all: its curve is flattened to `MOST`.
+    Where the domains disagree about the gain, less of E is the safer choice. But among few domains
+    a vote that has missed one knows much less of E than one that has seen them all, which is caution
+    enough. A source on which one kind of vote fails altogether does not decide for all: its curve
+    is flattened to `MOST`.
     """
     known = np.isfinite(losses).all(-1)
     seen = known.any(0)
@@ -77,7 +107,8 @@ def _least_share(losses: np.ndarray) -> int:
     gain *= MOST / np.maximum(np.abs(gain).max(1, keepdims=True), MOST)
     excess = gain - gain[:, [gain.mean(0).argmin()]]
     error = excess.std(0) / np.sqrt(max(len(gain) - 1, 1))
-    return int(np.argmax(excess.mean(0) <= HARDLY * error))
+    hardly = HARDLY * (1.0 - 0.5 ** max(len(gain) - FEW, 0))
+    return int(np.argmax(excess.mean(0) <= hardly * error))
 
 
 def growth_at(trust: np.ndarray, n_predictors: int, growth: np.ndarray) -> float:
@@ -91,22 +122,21 @@ def growth_at(trust: np.ndarray, n_predictors: int, growth: np.ndarray) -> float
 
 
 @compiled_plainly
-def unseen_losses(
-    config: StepConfig, problem: Problem, vectors: Array
-) -> tuple[Float[Array, "lanes domains shares"], Float[Array, "lanes domains shares"]]:
-    """Loss of each domain under the votes that have not seen it, for every share of E; and how much
-    larger that of its validation rows is than under a vote that has seen the domain."""
+def left_out(config: StepConfig, problem: Problem, vectors: Array) -> Unseen:
+    """Every domain by the votes that have not seen it."""
     sizes = config.sizes
     shares = jnp.asarray(SHARES, dtype=jnp.float32)
 
-    def one_lane(lane: tuple[Problem, Array]) -> tuple[Array, Array]:
+    def one_lane(lane: tuple[Problem, Array]) -> Unseen:
         problem, vector = lane
         network, layout, blocks = config.network(vector), problem.layout, problem.blocks
         only_label = obj.label_layout(layout, sizes.label_columns)
         rows = min(ROWS, blocks.values.shape[1])
 
-        def losses_of(unseen: Array, values: Array, observed: Array, present: Array) -> Array:
-            """Of the mixtures of each pair of votes, weighted by the rows of `unseen`."""
+        def answers(
+            unseen: Array, values: Array, observed: Array, present: Array
+        ) -> tuple[Array, Array, Array, Array]:
+            """With E and without, by the votes as weighted in each row of `unseen`; truth; rows."""
             inputs = layout.inputs(values, observed)
             env = network.infer(layout, inputs, present, problem.weights.prior_precision).mean
             votes = network.predict(layout, problem.parents, inputs, env[None])[0]
@@ -115,7 +145,11 @@ def unseen_losses(
                 jnp.tensordot(unseen, part, 1)
                 for part in (means[: sizes.n_predictors], means[sizes.n_predictors :])
             )
-            known, truth = present * observed[:, -1], values[:, -sizes.label_columns :]
+            truth, known = values[:, -sizes.label_columns :], present * observed[:, -1]
+            return with_env, pooled, truth, known
+
+        def losses_of(with_env: Array, pooled: Array, truth: Array, known: Array) -> Array:
+            """Of the mixtures of each pair of answers: [shares, pairs]."""
 
             def loss(share: Array, with_env: Array, pooled: Array) -> Array:
                 mixture = share * with_env + (1 - share) * pooled
@@ -124,18 +158,23 @@ def unseen_losses(
             by_pair = jax.vmap(loss, in_axes=(None, 0, 0))
             return jax.vmap(by_pair, in_axes=(0, None, None))(shares, with_env, pooled)
 
-        def one_domain(domain: tuple[Array, Blocks]) -> tuple[Array, Array]:
+        def one_domain(domain: tuple[Array, Blocks]) -> Unseen:
             lessons, own = domain
             unseen = 1.0 - lessons[: sizes.n_predictors]
             present = (jnp.arange(rows) < own.n_rows).astype(jnp.float32)
             together = unseen[None] / unseen.sum()  # NaN if all votes have seen it
-            found = losses_of(together, own.values[:rows], own.observed[:rows], present)
-            each = losses_of(
-                jnp.eye(len(unseen)), own.valid_values, own.valid_observed, own.valid_present
-            )
+            found = answers(together, own.values[:rows], own.observed[:rows], present)
+            validation = own.valid_values, own.valid_observed, own.valid_present
+            each = losses_of(*answers(jnp.eye(len(unseen)), *validation))
             seen = 1.0 - unseen
-            growth = each @ (unseen / unseen.sum() - seen / seen.sum())
-            return found[:, 0], growth
+            with_env, pooled, truth, known = found
+            levels = jnp.stack([known @ label for label in (with_env[0], pooled[0], truth)])
+            return Unseen(
+                losses=losses_of(*found)[:, 0],
+                growth=each @ (unseen / unseen.sum() - seen / seen.sum()),
+                levels=levels / known.sum(),
+                rows=known.sum(),
+            )
 
         return jax.lax.map(one_domain, (problem.lessons, blocks))
 
