@@ -69,6 +69,7 @@ def make_model(classes=False, **formulation):
         lacking=np.full(len(table.features), float(isinstance(table.label, Discrete))),
         trust=np.full(2, 0.5),
         levels=None,
+        explained=np.full(len(table.features), np.inf),
     )
 
 

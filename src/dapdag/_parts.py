@@ -1,6 +1,7 @@
 """What some estimators have beside their prediction: environments, a graph."""
 
-from collections.abc import Hashable
+import warnings
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,12 @@ from ._estimator import NetworkEstimator
 from .environments import EnvironmentMap
 from .fitting import Fit
 from .graph import to_networkx
+from .trained import EnvPosterior, Model
+from .unexplained import UNLIKE, unexplained, unlike_sources
 from .validation import new_domains
+
+# Domains, and features of one, that a warning names.
+MOST_REPORTED = 5
 
 
 class WithEnvironments(NetworkEstimator):
@@ -25,19 +31,39 @@ class WithEnvironments(NetworkEstimator):
         self.source_environments_ = self._map_.describe_sources(list(sources))
 
     def environment(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
-        """Posterior of E of each domain in `X`, and whether it lies beyond the sources' span.
+        """Posterior of E of each domain in `X`, and whether it lies beyond what the sources span.
 
         Returns a DataFrame with one row per domain and the columns `E1_mean`, `E1_sd`, …, and
-        `outside`.
+        `outside`: E lies beyond that of the sources, or some feature is unlike theirs whatever E
+        (see `unexplained`).
         """
         model, frame = self._ready(X)
+        labels, found, excess = self._sites(model, frame, sample_domain)
+        _report_unlike(model, labels, excess)
+        return self._map_.describe(labels, found, unlike_sources(excess))
+
+    def unexplained(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
+        """How much less likely each feature is than in the source that it fits worst, given E.
+
+        In logarithms per cell, one row per domain: above 1 the feature is unlike the sources, and
+        the domain counts as `outside`. NaN for features that the domain lacks, and for those whose
+        parent in the graph is the label, which is not known there.
+        """
+        model, frame = self._ready(X)
+        labels, _, excess = self._sites(model, frame, sample_domain)
+        names = [variable.name for variable in model.table.features]
+        return pd.DataFrame(excess, index=pd.Index(list(labels), name="domain"), columns=names)
+
+    def _sites(
+        self, model: Model, frame: pd.DataFrame, sample_domain: Any
+    ) -> tuple[Sequence[Hashable], list[EnvPosterior], NDArray[np.float64]]:
+        """Label, posterior of E and unexplained features of each domain."""
         labels, codes = new_domains(sample_domain, len(frame))
+        parts = [frame.iloc[np.flatnonzero(codes == d)] for d in range(len(labels))]
         with compilation_cache():
-            found = [
-                inference.infer_environment(model, frame.iloc[np.flatnonzero(codes == d)])
-                for d in range(len(labels))
-            ]
-        return self._map_.describe(labels, found)
+            found = [inference.infer_environment(model, part) for part in parts]
+            excess = [unexplained(model, *site) for site in zip(parts, found, strict=True)]
+        return labels, found, np.stack(excess)
 
     def sample_environment(self, X: Any, n: int, random_state: Any = 0) -> NDArray[np.float64]:
         """`n` draws from the posterior of E of the domain `X`: array of shape (n, env_dim)."""
@@ -45,6 +71,25 @@ class WithEnvironments(NetworkEstimator):
         with compilation_cache():
             q = inference.infer_environment(model, frame)
         return self._map_.draw(q, n, np.random.default_rng(random_state))
+
+
+def _report_unlike(model: Model, labels: Sequence[Hashable], excess: NDArray[np.float64]) -> None:
+    """Say which features of which domains no E explains; of many domains, how many more."""
+    unlike = np.flatnonzero(unlike_sources(excess))
+    names = [variable.name for variable in model.table.features]
+    for d in unlike[:MOST_REPORTED]:
+        features = [j for j in np.argsort(-np.nan_to_num(excess[d])) if excess[d, j] > UNLIKE]
+        which = ", ".join(repr(names[j]) for j in features[:MOST_REPORTED])
+        warnings.warn(
+            f"the domain {labels[d]!r} is unlike the sources in {which}"
+            f"{' and more' if len(features) > MOST_REPORTED else ''}, whatever its E: it counts as "
+            "outside, and its predictions are extrapolated",
+            stacklevel=3,
+        )
+    if len(unlike) > MOST_REPORTED:
+        warnings.warn(
+            f"{len(unlike) - MOST_REPORTED} more domains are unlike the sources", stacklevel=3
+        )
 
 
 class WithGraph(NetworkEstimator):

@@ -38,6 +38,7 @@ _SHAPES = {
     "trust": ("votes",),
     "normal": ("draws", "dimensions of E"),
     "usual": ("classes",),
+    "explained": ("features",),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
     "strength": ("variables", "variables"),
@@ -117,6 +118,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "lacking": model.lacking,
         "trust": model.trust,
         "normal": model.normal,
+        "explained": model.explained,
         "usual": np.zeros(0) if model.levels is None else model.levels.usual,
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
@@ -168,6 +170,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         growth=growth,
         lacking=arrays["lacking"],
         trust=arrays["trust"],
+        explained=arrays["explained"],
         levels=_levels(header, arrays["usual"], table),
         normal=arrays["normal"],
     )

@@ -61,13 +61,21 @@ class EnvironmentMap:
     def describe_sources(self, labels: Sequence[Hashable]) -> pd.DataFrame:
         return _frame(labels, self.source_mean, self.source_variance)
 
-    def describe(self, labels: Sequence[Hashable], found: Sequence[EnvPosterior]) -> pd.DataFrame:
-        """One row per domain; `outside` where E is more likely beyond the sources than not."""
+    def describe(
+        self,
+        labels: Sequence[Hashable],
+        found: Sequence[EnvPosterior],
+        unlike: NDArray[np.bool_] | None = None,
+    ) -> pd.DataFrame:
+        """One row per domain; `outside` where E is more likely beyond the sources than not, or
+        where the domain is `unlike` the sources whatever its E."""
         pooled = [self._pool(q) for q in found]
         mean, variance = (np.stack(part) for part in zip(*pooled, strict=True))
         low, high = self.source_mean.min(0), self.source_mean.max(0)
         frame = _frame(labels, mean, variance)
         frame["outside"] = ((mean < low) | (mean > high)).any(1)
+        if unlike is not None:
+            frame["outside"] |= unlike
         return frame
 
     def draw(self, q: EnvPosterior, n: int, rng: np.random.Generator) -> FloatArray:

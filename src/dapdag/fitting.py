@@ -30,8 +30,9 @@ from .table import Discrete, Table
 from .trained import Model
 from .training import Blocks, StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
-from .training.heldout import heldout_means
+from .training.heldout import heldout_losses, heldout_means
 from .training.step import Problem, network_size
+from .unexplained import largest_losses
 
 FEW_RESIDUALS = 30
 
@@ -85,7 +86,8 @@ def fit_models(
         problem = eqx.tree_at(
             lambda p: (p.parents, p.trust), problem, (result.parents, result.trust)
         )
-        learned, (means, *hidden) = map(np.asarray, _heldout(config, problem, result.vectors))
+        found = map(np.asarray, _heldout(config, problem, result.vectors))
+        learned, (means, *hidden), losses = found
         ahead.wait()
         members = [
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
@@ -96,6 +98,7 @@ def fit_models(
                 *(s, t, settings, config, result, m),
                 _label_scale(b, means[m], learned[m]),
                 cost_of_lacking(t, b, means[m], np.stack(hidden)[: len(t.features), m]),
+                largest_losses(losses[m, :, : len(t.features)], result.parents[m.start]),
             )
             for s, t, b, m in zip(samples, tables, blocks, members, strict=True)
         ]
@@ -106,23 +109,29 @@ def fit_models(
 
 
 @compiled_quickly
-def _heldout(config: StepConfig, problem: Problem, vectors: Any) -> tuple[jax.Array, jax.Array]:
-    """Per lane: the learned noise of the label, and the means predicted for validation rows.
+def _heldout(
+    config: StepConfig, problem: Problem, vectors: Any
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Per lane: the learned noise of the label, the means predicted for validation rows, and how
+    well these are reconstructed.
 
     The means come first as they are, then with every variable hidden in turn: [1 + variables - 1].
     """
 
-    def one_lane(problem: Problem, vector: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def one_lane(problem: Problem, vector: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         def with_visible(visible: jax.Array) -> jax.Array:
             hiding = eqx.tree_at(lambda p: p.blocks, problem, masked(problem.blocks, visible))
             return heldout_means(config, hiding, vector)
 
         masks = jnp.asarray(hiding_masks(config.sizes.variables))
         learned = noise_scale(config.network(vector))
-        return learned, jax.lax.map(with_visible, masks)
+        losses = jnp.full((problem.lessons.shape[0], config.sizes.variables), jnp.nan)
+        if config.formulation.uses_structure:
+            losses = heldout_losses(config, problem, vector)
+        return learned, jax.lax.map(with_visible, masks), losses
 
-    learned, means = jax.lax.map(lambda lane: one_lane(*lane), (problem, vectors))
-    return learned, jnp.swapaxes(means, 0, 1)
+    learned, means, losses = jax.lax.map(lambda lane: one_lane(*lane), (problem, vectors))
+    return learned, jnp.swapaxes(means, 0, 1), losses
 
 
 def _label_scale(blocks: Blocks, means: NDArray, learned: NDArray) -> NDArray[np.float64]:
@@ -147,6 +156,7 @@ def _fit(
     lanes: slice,
     label_scale: NDArray[np.float64],
     lacking: NDArray[np.float64],
+    explained: NDArray[np.float64],
 ) -> Fit:
     first = lanes.start
     rng = np.random.default_rng(settings.random_state)
@@ -164,6 +174,7 @@ def _fit(
         growth=float(result.growth[first]),
         lacking=lacking,
         trust=result.trust[first].astype(float),
+        explained=explained,
         levels=_levels(sample, table, config, result, lanes),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
@@ -193,10 +204,10 @@ def _levels(
     """What is known about the shares of the classes at the sources."""
     if not isinstance(table.label, Discrete):
         return None
-    codes = pd.Index(sample.classes).get_indexer(sample.y)  # -1 without a label
+    own = sample.y[sample.is_source], sample.domain[sample.is_source]
     counts = np.zeros((sample.n_sources, len(table.label.levels)))
-    known = (codes >= 0) & sample.is_source
-    np.add.at(counts, (sample.domain[known], codes[known]), 1.0)
+    for k, one in enumerate(table.label.levels):
+        counts[:, k] = np.bincount(own[1][own[0] == one], minlength=sample.n_sources)
     unseen = jax.tree.map(lambda array: array[lanes], result.unseen)
     env_share = float(result.trust[lanes.start][: config.sizes.n_predictors].sum())
     return Levels.learn(table.label, counts, unseen, env_share)

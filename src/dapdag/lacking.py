@@ -2,8 +2,8 @@
 
 After training every feature is hidden in turn from the held-out rows (and from the rows that tell
 E). For numbers, the growth of the squared error is added to the variance of rows that lack the
-feature. For classes, probabilities of such rows are drawn towards the shares of the classes that are
-foretold for their site, by the factor that would have been best on the held-out rows.
+feature. For classes, probabilities of such rows are drawn towards the shares of the classes that
+are foretold for their site, by the factor that would have been best on the held-out rows.
 """
 
 import jax

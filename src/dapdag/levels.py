@@ -1,9 +1,9 @@
 """The shares of the classes at a new site.
 
 Where a site's features are shifted, a model that knows only other sites foretells other shares of
-the classes than usual. Often that comes true only in part, because what moved the features moved the
-label's own equation as well. The sources tell how much of it to believe: each was foretold by votes
-that had not seen it.
+the classes than usual. Often that comes true only in part, because what moved the features moved
+the label's own equation as well. The sources tell how much of it to believe: each was foretold by
+votes that had not seen it.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from .table import Discrete
 from .training.trust import Unseen
 
-# Shares of a site are counted as if it had this many further rows with the sources' usual shares: of
-# a few rows nobody can tell whether their site is unusual or they are.
+# Shares of a site are counted as if it had this many further rows with the sources' usual shares:
+# of a few rows nobody can tell whether their site is unusual or they are.
 FURTHER_ROWS = 50
 # Before any evidence, belief is all (1), give or take this much.
 DOUBT = 0.5
@@ -104,7 +104,7 @@ def belief_in(foretold: NDArray[np.float64], observed: NDArray[np.float64]) -> f
     if square == 0:
         return 1.0
     slope = (seemed * was).sum() / square
-    # One domain's error, had all been believed, keeps a few that happen to agree from being certain.
+    # One domain's error, had all been believed, keeps a few that agree by chance from certainty.
     error = (((was - slope * seemed) ** 2).sum() + ((was - seemed) ** 2).sum() / n) / n
     pull = error / DOUBT**2
     return float(np.clip((slope * square + pull) / (square + pull), 0.0, 1.0))
@@ -113,8 +113,8 @@ def belief_in(foretold: NDArray[np.float64], observed: NDArray[np.float64]) -> f
 def _belief(unseen: Unseen, env_share: float, overall: NDArray[np.float64]) -> float:
     # [members, domains, 3, classes]: with E, without it, as it was
     found = all_classes(np.asarray(unseen.levels)[..., : 1 if len(overall) == 2 else len(overall)])
-    told = np.isfinite(found).all((2, 3))
-    known = told.any(0)
+    told = np.asarray(np.isfinite(found).all((2, 3)))
+    known = np.asarray(told.any(0))
     total = np.where(told[..., None, None], found, 0.0).sum(0)[known]
     with_env, pooled, observed = np.moveaxis(total / told.sum(0)[known, None, None], 1, 0)
     foretold = env_share * with_env + (1.0 - env_share) * pooled

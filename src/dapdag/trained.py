@@ -29,6 +29,7 @@ class Model:
     source_variance: NDArray[np.float64]
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
     growth: float  # of the label's squared error from a source to a site that was not seen
+    explained: NDArray[np.float64]  # [features], see `unexplained`
     levels: Levels | None  # of the classes at the sources; None for numbers
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)

@@ -14,14 +14,20 @@ MOST_WARNINGS = 5
 
 
 def warn_of_outsiders(model: Any, environments: pd.DataFrame) -> None:
-    """One warning for each of the first sites beyond the sources, one for all others."""
-    outside = environments[environments["outside"]]
+    """One warning for each of the first sites beyond the sources, one for all others.
+
+    A site that is outside for its features, not for its E, was reported when E was inferred.
+    """
     sources = model.source_environments_
+    means = sources.filter(like="_mean")
+    found = environments[means.columns]
+    beyond = ((found < means.min()) | (found > means.max())).any(axis=1)
+    outside = environments[environments["outside"] & beyond]
     for name, row in outside.head(MOST_WARNINGS).iterrows():
         spans = ", ".join(
             f"{column.removesuffix('_mean')} {number(row[column])}, sources "
             f"{number(sources[column].min())} to {number(sources[column].max())}"
-            for column in sources.filter(like="_mean")
+            for column in means
         )
         warnings.warn(
             f"{_site(name)} lies outside what the sources span ({spans}): its predictions are "

@@ -63,7 +63,7 @@ def predict(
       prediction          a number, or the likeliest class
       low, high           the interval of a number (see --coverage)
       probability_CLASS   for each class, of a classification
-      outside             whether E of the site lies beyond the sources
+      outside             whether the site lies beyond what the sources span
 
     \b
     Examples:

@@ -93,9 +93,9 @@ def _least_share(losses: np.ndarray) -> int:
     """The least share of E that is hardly worse than the best, on the evidence of the domains.
 
     Where the domains disagree about the gain, less of E is the safer choice. But among few domains
-    a vote that has missed one knows much less of E than one that has seen them all, which is caution
-    enough. A source on which one kind of vote fails altogether does not decide for all: its curve
-    is flattened to `MOST`.
+    a vote that has missed one knows much less of E than one that has seen them all, which is
+    caution enough. A source on which one kind of vote fails altogether does not decide for all: its
+    curve is flattened to `MOST`.
     """
     known = np.isfinite(losses).all(-1)
     seen = known.any(0)

@@ -115,7 +115,10 @@ def _map(together: pd.DataFrame, is_source: np.ndarray) -> Markup:
     if "E3_mean" in together:
         caption += " The plane is the one in which the sources differ most."
     elif is_source.sum() > 1:
-        caption += " Dashed: the span of the sources, beyond which a site counts as outside."
+        caption += (
+            " Dashed: the span of the sources, beyond which a site counts as outside (as does one "
+            "whose features no E explains)."
+        )
     return figure(plane(together, is_source), caption)
 
 
