@@ -222,3 +222,21 @@ def test_setting_changed_inside_a_block_stands(
         assert jax.config.jax_compilation_cache_max_size == 12345
     finally:
         jax.config.update("jax_compilation_cache_max_size", before)
+
+
+def test_programs_are_forgotten_when_they_take_too_much_room(monkeypatch, tmp_path):
+    import jax
+    import jax.numpy as jnp
+
+    from dapdag import _compiled
+
+    add = jax.jit(lambda x: x + 1)
+    add(jnp.zeros(3))
+    maps = tmp_path / "maps"
+    monkeypatch.setattr(_compiled, "MAPS", maps)
+    for lines, kept in ((10, 1), (_compiled.MOST_MAPS + 1, 0)):
+        maps.write_text("piece\n" * lines)
+        _compiled.make_room()
+        assert add._cache_size() == kept
+    maps.unlink()
+    _compiled.make_room()  # elsewhere than on Linux there is nothing to count

@@ -6,9 +6,11 @@ are spent in vain: measured on training, they cost compilation and gained nothin
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import equinox as eqx
+import jax
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,6 +21,18 @@ OPTIONS = {"xla_backend_optimization_level": 1}
 QUICKLY = {**OPTIONS, "xla_cpu_use_fusion_emitters": False}
 # Without any optimisation it compiles four times faster still, and runs four times slower.
 PLAINLY = {**QUICKLY, "xla_backend_optimization_level": 0}
+
+# Linux lets a process map 65,530 pieces of memory, and every compiled program takes some dozens:
+# beyond that the compiler aborts the process.
+MOST_MAPS = 40_000
+MAPS = Path("/proc/self/maps")
+
+
+def make_room() -> None:
+    """Forget programs compiled so far if there are too many: a process that fits tables of ever new
+    shapes must not die of them. What is needed again is compiled again."""
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
 
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:

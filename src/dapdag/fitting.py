@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._cache import compilation_cache
-from ._compiled import Ahead, compiled_quickly
+from ._compiled import Ahead, compiled_quickly, make_room
 from ._progress import progress
 from .assembly import Sample as Sample
 from .assembly import assemble, learn_table, make_plan
@@ -66,6 +66,7 @@ def fit_models(
         int(np.random.SeedSequence([settings.random_state, m]).generate_state(1)[0])
         for m in range(settings.n_members)
     ]
+    make_room()
     with compilation_cache():
         problem, config, n_train = assemble(samples, tables, settings, seeds)
         config, problem = by(config, problem)

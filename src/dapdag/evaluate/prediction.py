@@ -1,6 +1,7 @@
 """Asking any estimator for what it can say about a target domain."""
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -113,14 +114,17 @@ def _check_finite(values: Array, estimator: Any) -> None:
 
 
 def environment_facts(estimator: Any, X: pd.DataFrame) -> tuple[float, float]:
-    """Whether the target's E is outside the sources' (1 or 0), and how far from the nearest one.
+    """Whether the target is outside the sources (1 or 0), and how far from the nearest one E is.
 
     The distance is in standard deviations of the sources' E. NaN for methods without E.
     """
     sources = getattr(estimator, "source_environments_", None)
     if sources is None or len(sources) < 2 or not hasattr(estimator, "environment"):
         return np.nan, np.nan
-    found = estimator.environment(X).iloc[0]
+    with warnings.catch_warnings():
+        # What it would warn of stands in the results, or was said when it predicted.
+        warnings.simplefilter("ignore", UserWarning)
+        found = estimator.environment(X).iloc[0]
     columns = [c for c in sources.columns if str(c).endswith("_mean")]
     known = sources[columns].to_numpy(dtype=np.float64)
     spread = known.std(axis=0)
