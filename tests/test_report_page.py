@@ -151,6 +151,7 @@ def text_of(**case):
 def test_new_sites_outside_the_sources_are_called_so():
     said = text_of(new_sites=("far", "near"))
     assert "far lies outside the sites" in said
+    assert "far is unlike all of them in" in said
     assert "near lies within the range" in said
 
 

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..record import Column, Record, describe_column
 from ..recording import cell_faults
+from ..unexplained import UNLIKE
 from ..validation import as_frame, new_domains
 from .markup import level, listing
 from .scores import NewScores, score_new
@@ -35,6 +36,7 @@ class New:
     domains: list[Hashable]
     codes: NDArray[np.intp]  # each row's domain
     environments: pd.DataFrame
+    unlike: Mapping[Hashable, list[str]]  # columns that no E explains, of the domains that have any
     mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
     std: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None  # [rows, classes]
@@ -138,6 +140,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         environments = model.environment(X, sample_domain).set_axis(domains)
+        excess = model.unexplained(X, sample_domain).set_axis(domains)
         probability, std = None, None
         if model._regression:
             mean, std = model.predict(X, sample_domain, return_std=True)
@@ -152,6 +155,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         domains=domains,
         codes=codes,
         environments=environments,
+        unlike=_unlike(excess),
         mean=mean,
         std=std,
         probability=probability,
@@ -161,6 +165,16 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         truth=truth,
         scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
     )
+
+
+def _unlike(excess: pd.DataFrame) -> dict[Hashable, list[str]]:
+    """Columns above the limit, the worst first."""
+    found = {}
+    for domain, row in excess.iterrows():
+        above = row[row > UNLIKE].sort_values(ascending=False)
+        if len(above):
+            found[domain] = [str(name) for name in above.index]
+    return found
 
 
 def _truth(y: Any, n_rows: int, classes: list[Any] | None) -> NDArray | None:
