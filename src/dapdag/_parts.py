@@ -15,7 +15,7 @@ from .environments import EnvironmentMap
 from .fitting import Fit
 from .graph import to_networkx
 from .trained import EnvPosterior, Model
-from .unexplained import UNLIKE, unexplained, unlike_sources
+from .unexplained import unexplained, unlike_features, unlike_sources
 from .validation import new_domains
 
 # Domains, and features of one, that a warning names.
@@ -76,10 +76,9 @@ class WithEnvironments(NetworkEstimator):
 def _report_unlike(model: Model, labels: Sequence[Hashable], excess: NDArray[np.float64]) -> None:
     """Say which features of which domains no E explains; of many domains, how many more."""
     unlike = np.flatnonzero(unlike_sources(excess))
-    names = [variable.name for variable in model.table.features]
     for d in unlike[:MOST_REPORTED]:
-        features = [j for j in np.argsort(-np.nan_to_num(excess[d])) if excess[d, j] > UNLIKE]
-        which = ", ".join(repr(names[j]) for j in features[:MOST_REPORTED])
+        features = unlike_features(model, excess[d])
+        which = ", ".join(map(repr, features[:MOST_REPORTED]))
         warnings.warn(
             f"the domain {labels[d]!r} is unlike the sources in {which}"
             f"{' and more' if len(features) > MOST_REPORTED else ''}, whatever its E: it counts as "

@@ -5,6 +5,8 @@ likely each feature is, given its parents and E. A site where a feature is much 
 the source that it fits worst is of a kind that the sources do not know.
 """
 
+from collections.abc import Hashable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,6 +71,12 @@ def unexplained(model: Model, X: pd.DataFrame, q: EnvPosterior) -> NDArray[np.fl
 def unlike_sources(excess: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether any feature of a domain is unlike the sources: [domains, features] → [domains]."""
     return np.asarray((np.nan_to_num(excess, nan=-np.inf) > UNLIKE).any(1))
+
+
+def unlike_features(model: Model, excess: NDArray[np.float64]) -> list[Hashable]:
+    """The features of one domain that are unlike the sources, the worst first."""
+    worst_first = np.argsort(-np.nan_to_num(excess), kind="stable")
+    return [model.table.features[j].name for j in worst_first if excess[j] > UNLIKE]
 
 
 @compiled_quickly

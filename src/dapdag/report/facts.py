@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..record import Column, Record, describe_column
 from ..recording import cell_faults
-from ..unexplained import UNLIKE
+from ..trained import Model
+from ..unexplained import unlike_features
 from ..validation import as_frame, new_domains
 from .markup import level, listing
 from .scores import NewScores, score_new
@@ -36,7 +37,9 @@ class New:
     domains: list[Hashable]
     codes: NDArray[np.intp]  # each row's domain
     environments: pd.DataFrame
-    unlike: Mapping[Hashable, list[str]]  # columns that no E explains, of the domains that have any
+    unlike: Mapping[
+        Hashable, list[Hashable]
+    ]  # columns that no E explains, of the domains that have any
     mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
     std: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None  # [rows, classes]
@@ -155,7 +158,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         domains=domains,
         codes=codes,
         environments=environments,
-        unlike=_unlike(excess),
+        unlike=_unlike(model._fit_.model, excess),
         mean=mean,
         std=std,
         probability=probability,
@@ -167,14 +170,10 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
     )
 
 
-def _unlike(excess: pd.DataFrame) -> dict[Hashable, list[str]]:
-    """Columns above the limit, the worst first."""
-    found = {}
-    for domain, row in excess.iterrows():
-        above = row[row > UNLIKE].sort_values(ascending=False)
-        if len(above):
-            found[domain] = [str(name) for name in above.index]
-    return found
+def _unlike(model: Model, excess: pd.DataFrame) -> dict[Hashable, list[Hashable]]:
+    rows = zip(excess.index, excess.to_numpy(), strict=True)
+    found = {domain: unlike_features(model, row) for domain, row in rows}
+    return {domain: features for domain, features in found.items() if features}
 
 
 def _truth(y: Any, n_rows: int, classes: list[Any] | None) -> NDArray | None:
