@@ -118,6 +118,10 @@ def harm(evaluations, method):
         found = e.paired_by_target(POOLED).loc[method].reset_index().assign(set=e.name)
         parts.append(found)
     table = pd.concat(parts)
+    better = f"{method} is better than {POOLED} on {(table['difference'] > 0).mean():.0%}"
+    show(f"{better} of {len(table)} targets", table["difference"].describe().round(4).to_string())
+    if table["standard_error"].isna().all():
+        return  # one replicate says nothing of its own error
     worse = table[table["difference"] < -2 * table["standard_error"].fillna(0)]
     silent = worse[~worse["outside"].eq(True)]
     columns = ["set", "target", "difference", "standard_error", "outside"]
@@ -141,11 +145,13 @@ def coverage(evaluations, method):
     show(f"{method}: coverage and mean width of 90 % intervals", means.round(3).to_string())
 
 
-def main():
+def main(description, loaders, out, rows=None):
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sets", nargs="+", default=list(LOADERS), choices=list(LOADERS))
+    parser.add_argument(
+        "--sets", nargs="+", default=list(loaders), choices=list(loaders), metavar="SET"
+    )
     parser.add_argument(
         "--methods",
         nargs="+",
@@ -156,13 +162,13 @@ def main():
     parser.add_argument("--targets", nargs="+", metavar="DOMAIN", help="only these domains")
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0, help="of the first replicate")
-    parser.add_argument("--rows", type=int, help="at most so many of every domain")
+    parser.add_argument("--rows", type=int, default=rows, help="at most so many of every domain")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="for ours")
     parser.add_argument(
         "--variant", nargs="*", default=[], metavar="NAME:KEY=VALUE,…", help="further columns"
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("build/real.csv"))
+    parser.add_argument("--out", type=Path, default=out)
     parser.add_argument("--again", nargs="*", default=[], metavar="METHOD", help="run anew")
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -170,8 +176,8 @@ def main():
     evaluations = []
     for name in arguments.sets:
         try:
-            data = limited(LOADERS[name](), arguments.rows)
-        except FileNotFoundError as error:
+            data = limited(loaders[name](), arguments.rows)
+        except (FileNotFoundError, ModuleNotFoundError) as error:
             parser.exit(2, f"{error}\n")
         targets = None
         if arguments.targets:
@@ -199,4 +205,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, LOADERS, Path("build/real.csv"))

@@ -17,6 +17,7 @@ from dapdag.inference import (
     predict_label,
     summarise,
 )
+from dapdag.lacking import Lacking
 from dapdag.model import Network, Sizes
 from dapdag.model.objective import Formulation
 from dapdag.settings import Settings
@@ -66,7 +67,10 @@ def make_model(classes=False, **formulation):
         label_scale=np.array([0.3, 0.4]),
         growth=1.0,
         normal=rng.normal(size=(8, DIM)),
-        lacking=np.full(len(table.features), float(isinstance(table.label, Discrete))),
+        lacking=Lacking(
+            np.full(len(table.features), float(isinstance(table.label, Discrete))),
+            np.zeros(len(table.features)),
+        ),
         trust=np.full(2, 0.5),
         levels=None,
         explained=np.full(len(table.features), np.inf),

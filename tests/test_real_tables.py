@@ -1,6 +1,7 @@
 """Tables as they are: codes, rare and unknown categories, missing cells, features a site lacks."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -98,7 +99,7 @@ def test_a_saved_model_keeps_codes_and_costs(fitted, new, tmp_path):
 def test_a_feature_that_a_site_lacks_widens_the_intervals(fitted, new):
     X = new[["x", "twin", "code", "flat"]]
     _, std = fitted.predict(X, return_std=True)
-    with pytest.warns(UserWarning, match=r"'code' has no value .* grows by \d+%"):
+    with pytest.warns(UserWarning, match=r"'code' has no value .* grows by [1-9]\d*%"):
         blind, wider = fitted.predict(X.assign(code=np.nan), return_std=True)
     assert np.isfinite(blind).all()
     assert (wider > 1.2 * std).all()
@@ -110,12 +111,34 @@ def test_a_feature_that_a_site_lacks_widens_the_intervals(fitted, new):
     np.testing.assert_allclose(np.delete(one, 3), np.delete(std, 3), rtol=0.05)
 
 
+def test_a_feature_that_nearly_all_rows_lack_is_named_if_it_matters(fitted, new):
+    X = new[["x", "twin", "code", "flat"]]
+    few = X["code"].astype(float).where(np.arange(len(X)) < 0.05 * len(X))
+    with pytest.warns(UserWarning, match=f"'code' has a value in only {few.count()} of {len(X)}"):
+        fitted.predict(X.assign(code=few))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(X.assign(code=X["code"].astype(float).where(np.arange(len(X)) % 4 > 0)))
+
+
+@pytest.mark.parametrize(
+    ("worth", "said"), [(0.001, "does not grow$"), (np.nan, "too few held-out rows")]
+)
+def test_a_feature_is_not_said_to_cost_what_nobody_knows(fitted, new, monkeypatch, worth, said):
+    model = fitted._fit_.model
+    other = replace(model, lacking=model.lacking._replace(worth=np.full(4, worth)))
+    monkeypatch.setattr(fitted, "_fit_", replace(fitted._fit_, model=other))
+    X = new[["x", "twin", "code", "flat"]]
+    with pytest.warns(UserWarning, match=f"'code' has no value .* {said}"):
+        fitted.predict(X.assign(code=np.nan))
+
+
 def test_a_classifier_that_lacks_a_feature_is_less_sure(table, features):
     hot = table["y"] > table["y"].median()
     est = DAPDAGClassifier(**SMALL, categorical_features=["code"])
     est.fit(features, hot, sample_domain=table["site"])
     sure = np.abs(est.predict_proba(features)[:, 1] - 0.5).mean()
-    with pytest.warns(UserWarning, match="certainty"):
+    with pytest.warns(UserWarning, match="has no value .* log-loss of held-out rows"):
         blind = est.predict_proba(features.assign(x=np.nan, twin=np.nan))[:, 1]
     assert np.isfinite(blind).all()
     assert np.abs(blind - 0.5).mean() < 0.8 * sure

@@ -27,6 +27,10 @@ from .validation import as_frame, new_domains, training_sample
 
 # A feature that few rows lack says nothing about their domain.
 FEWEST_ROWS_TO_TELL = 5
+# A feature that matters and has values in fewer rows than this is as good as absent.
+NEARLY_ABSENT = 0.05
+# A smaller share would be called 0 %.
+LEAST_TO_TELL = 0.005
 
 
 class NetworkEstimator(BaseEstimator):
@@ -139,24 +143,34 @@ class NetworkEstimator(BaseEstimator):
 
 
 def _report_absent_features(model: Model, X: pd.DataFrame, domain: Hashable) -> None:
-    """Say which features a whole domain lacks, and what each of them is worth."""
+    """Say which features a domain lacks in all rows, or in nearly all, and what each is worth."""
     if len(X) < FEWEST_ROWS_TO_TELL:
         return
     for j, variable in enumerate(model.table.features):
-        if any(variable.scale) and X.iloc[:, j].isna().all():
-            warnings.warn(
-                f"column {variable.name!r} has no value in the domain {domain!r}: "
-                f"{_worth(model, j)}; intervals and probabilities allow for it",
-                stacklevel=4,
-            )
+        if not any(variable.scale):
+            continue
+        values = int(X.iloc[:, j].notna().sum())
+        nearly = values <= NEARLY_ABSENT * len(X) and model.lacking.worth[j] >= LEAST_TO_TELL
+        if values and not nearly:
+            continue
+        has = f"a value in only {values} of {len(X)} rows of" if values else "no value in"
+        warnings.warn(
+            f"column {variable.name!r} has {has} the domain {domain!r}: {_worth(model, j)}",
+            stacklevel=4,
+        )
 
 
 def _worth(model: Model, feature: int) -> str:
-    cost = model.lacking[feature]
+    worth = model.lacking.worth[feature]
+    if not np.isfinite(worth):
+        return "too few held-out rows of the sources tell what it is worth"
+    error, allowing = "root mean squared error", "intervals are wider for it"
     if isinstance(model.table.label, Discrete):
-        return f"held-out rows of the sources lose {1 - cost:.0%} of their certainty without it"
-    growth = np.sqrt(1 + cost / np.mean(model.label_scale**2)) - 1
-    return f"the error on held-out rows of the sources grows by {growth:.0%} without it"
+        error, allowing = "log-loss", "probabilities are less sure for it"
+    error = f"without it alone the {error} of held-out rows of the sources"
+    if worth < LEAST_TO_TELL:
+        return f"{error} does not grow"
+    return f"{error} grows by {worth:.0%}; {allowing}"
 
 
 def _report_idle_columns(sample: Sample) -> None:

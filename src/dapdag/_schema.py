@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .domains import sizes_of
 from .fitting import Fit
 from .graph import DAG
+from .lacking import Lacking
 from .levels import Levels, class_shares
 from .model import Network, Sizes
 from .model.acyclicity import ACYCLICITY
@@ -35,6 +36,7 @@ _SHAPES = {
     "source_variance": ("members", "sources", "dimensions of E"),
     "label_scale": ("members",),
     "lacking": ("features",),
+    "worth": ("features",),
     "trust": ("votes",),
     "normal": ("draws", "dimensions of E"),
     "usual": ("classes",),
@@ -115,7 +117,8 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "source_mean": model.source_mean,
         "source_variance": model.source_variance,
         "label_scale": model.label_scale,
-        "lacking": model.lacking,
+        "lacking": model.lacking.cost,
+        "worth": model.lacking.worth,
         "trust": model.trust,
         "normal": model.normal,
         "explained": model.explained,
@@ -168,7 +171,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         source_variance=arrays["source_variance"],
         label_scale=arrays["label_scale"],
         growth=growth,
-        lacking=arrays["lacking"],
+        lacking=Lacking(arrays["lacking"], arrays["worth"]),
         trust=arrays["trust"],
         explained=arrays["explained"],
         levels=_levels(header, arrays["usual"], table),

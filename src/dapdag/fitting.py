@@ -21,7 +21,7 @@ from .assembly import Sample as Sample
 from .assembly import assemble, learn_table, make_plan
 from .graph import DAG
 from .inference import encoded_environment, noise_scale, summarise_call
-from .lacking import cost_of_lacking, hiding_masks, masked
+from .lacking import Lacking, hiding_masks, learn_lacking, masked
 from .levels import Levels
 from .record import Record
 from .recording import make_heldout, make_record
@@ -98,7 +98,7 @@ def fit_models(
             _fit(
                 *(s, t, settings, config, result, m),
                 _label_scale(b, means[m], learned[m]),
-                cost_of_lacking(t, b, means[m], np.stack(hidden)[: len(t.features), m]),
+                learn_lacking(t, b, means[m], np.stack(hidden)[: len(t.features), m]),
                 largest_losses(losses[m, :, : len(t.features)], result.parents[m.start]),
             )
             for s, t, b, m in zip(samples, tables, blocks, members, strict=True)
@@ -156,7 +156,7 @@ def _fit(
     result: TrainingResult,
     lanes: slice,
     label_scale: NDArray[np.float64],
-    lacking: NDArray[np.float64],
+    lacking: Lacking,
     explained: NDArray[np.float64],
 ) -> Fit:
     first = lanes.start

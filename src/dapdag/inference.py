@@ -168,7 +168,7 @@ def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistrib
         return LabelDistribution(_without_what_lacks(model, means, missing), None)
     # A row without any feature still knows the label's own spread, which is 1.
     noise = model.growth * float(np.mean(model.label_scale**2))
-    lacked = np.clip(missing @ model.lacking, 0.0, max(1.0 - noise, 0.0))
+    lacked = np.clip(missing @ model.lacking.cost, 0.0, max(1.0 - noise, 0.0))
     return LabelDistribution(means, spread + noise + lacked[:, None])
 
 
@@ -176,7 +176,7 @@ def _without_what_lacks(
     model: Model, means: NDArray[np.float64], missing: NDArray[np.float32]
 ) -> NDArray[np.float64]:
     """Probabilities of the label's columns, less sure of themselves where cells are missing."""
-    slope = np.exp(missing @ np.log(model.lacking))
+    slope = np.exp(missing @ np.log(model.lacking.cost))
     fewer = np.flatnonzero(slope < 1.0)
     if not len(fewer):
         return means

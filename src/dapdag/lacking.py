@@ -6,6 +6,8 @@ feature. For classes, probabilities of such rows are drawn towards the shares of
 are foretold for their site, by the factor that would have been best on the held-out rows.
 """
 
+from typing import NamedTuple
+
 import jax
 import numpy as np
 from numpy.typing import NDArray
@@ -16,33 +18,53 @@ from .training.blocks import Blocks
 
 SLOPES = np.linspace(0.2, 1.0, 17)
 FEWEST_ROWS = 30
+# Growth is told as a share of the error, which may be none at all.
+LEAST_ERROR = 1e-6
 
 
-def cost_of_lacking(
-    table: Table, blocks: Blocks, means: NDArray, hidden: NDArray
-) -> NDArray[np.float64]:
-    """Per feature: added variance of the standardised label, or the slope of the logits.
+class Lacking(NamedTuple):
+    """What a row loses that lacks a feature, [features] each.
 
-    `means` [members, domains, rows, columns] are predictions for validation rows, and `hidden`
-    [features, members, …] the same with one feature hidden.
+    Attributes
+    ----------
+    cost : what its prediction allows for: added variance of the standardised label, or the slope
+        of the logits.
+    worth : by what share the error of held-out rows grows (its root mean square, or the log-loss),
+        with that allowance; NaN where there are too few of them to tell.
     """
+
+    cost: NDArray[np.float64]
+    worth: NDArray[np.float64]
+
+
+def learn_lacking(table: Table, blocks: Blocks, means: NDArray, hidden: NDArray) -> Lacking:
+    """From the predictions of validation rows, `means` [members, domains, rows, columns], and the
+    same with one feature hidden, `hidden` [features, members, …]."""
     known = np.asarray(blocks.valid_present * blocks.valid_observed[..., -1]) > 0
-    neutral = 1.0 if isinstance(table.label, Discrete) else 0.0
+    classes = isinstance(table.label, Discrete)
     if known.sum() < FEWEST_ROWS:
-        return np.full(len(hidden), neutral)
+        neutral = np.full(len(hidden), 1.0 if classes else 0.0)
+        return Lacking(neutral, np.full(len(hidden), np.nan))
     width = table.label.width
     label = np.asarray(blocks.valid_values)[..., -means.shape[-1] :][..., :width][known]
     # Rows that lack the feature anyway show no growth: it is that of the rows that have it.
     had = np.asarray(blocks.valid_observed)[..., : len(hidden)][known]
     share = np.maximum(had.mean(0), 0.05)
-    if neutral == 0.0:
-        full = np.mean((label - means[..., :width][known]) ** 2)
-        errors = [np.mean((label - m[..., :width][known]) ** 2) for m in hidden]
-        return np.maximum(np.asarray(errors) - full, 0.0) / share
+    full, *without = (m[..., :width][known] for m in (means, *hidden))
+
+    def growth(losses: list[float], loss: float) -> NDArray[np.float64]:
+        return np.maximum(np.asarray(losses) - loss, 0.0) / share
+
+    if not classes:
+        error = float(np.mean((label - full) ** 2))
+        cost = growth([float(np.mean((label - m) ** 2)) for m in without], error)
+        return Lacking(cost, np.sqrt(1.0 + cost / max(error, LEAST_ERROR)) - 1.0)
     overall = class_shares(table.label)  # type: ignore[arg-type]
     truth, site = all_classes(label), np.ravel_multi_index(np.nonzero(known)[:2], known.shape[:2])
-    found = [all_classes(m[..., :width][known]) for m in hidden]
-    return np.array([_best_slope(p, truth, _own_shares(p, site, overall)) for p in found])
+    best = [_best_slope(p, truth, _own_shares(p, site, overall)) for p in map(all_classes, without)]
+    slopes, losses = map(list, zip(*best, strict=True))
+    loss = _log_loss(all_classes(full), truth)
+    return Lacking(np.array(slopes), growth(losses, loss) / max(loss, LEAST_ERROR))
 
 
 def _own_shares(
@@ -66,12 +88,18 @@ def drawn_back(
     return mixed / mixed.sum(1, keepdims=True)
 
 
-def _best_slope(found: NDArray, truth: NDArray, shares: NDArray) -> float:
-    def loss(slope: float) -> float:
-        likelihood = (drawn_back(found, np.full(len(found), slope), shares) * truth).sum(1)
-        return float(-np.log(np.maximum(likelihood, 1e-12)).mean())
+def _best_slope(found: NDArray, truth: NDArray, shares: NDArray) -> tuple[float, float]:
+    """The slope with the least log-loss, and that loss."""
 
-    return float(min(SLOPES[::-1], key=loss))
+    def loss(slope: float) -> float:
+        return _log_loss(drawn_back(found, np.full(len(found), slope), shares), truth)
+
+    losses = [loss(slope) for slope in SLOPES[::-1]]
+    return float(SLOPES[::-1][np.argmin(losses)]), min(losses)
+
+
+def _log_loss(probabilities: NDArray, truth: NDArray) -> float:
+    return float(-np.log(np.maximum((probabilities * truth).sum(1), 1e-12)).mean())
 
 
 def hiding_masks(variables: int) -> NDArray[np.float32]:

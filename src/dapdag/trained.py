@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .domains import layout_of
+from .lacking import Lacking
 from .levels import Levels
 from .model import Layout, Sizes
 from .model import objective as obj
@@ -32,7 +33,7 @@ class Model:
     explained: NDArray[np.float64]  # [features], see `unexplained`
     levels: Levels | None  # of the classes at the sources; None for numbers
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
-    lacking: NDArray[np.float64]  # [features], what a missing cell costs (see `lacking`)
+    lacking: Lacking  # what a missing cell costs
     trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
 
     @functools.cached_property
