@@ -26,7 +26,7 @@ SMALLEST_BATCH = 0.25
 DECODER_ROWS = 64
 # Steps of an epoch: enough for small tables to train at all, and not more for large ones than their
 # networks can use.
-FEWEST_STEPS, MOST_STEPS = 8, 64
+FEWEST_STEPS, MOST_STEPS = 16, 64
 
 
 @dataclass(frozen=True)
