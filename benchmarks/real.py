@@ -143,6 +143,8 @@ def coverage(evaluations, method):
         index=["set", "outside"], columns="metric", values="value", aggfunc="mean"
     )
     show(f"{method}: coverage and mean width of 90 % intervals", means.round(3).to_string())
+    covered = table[table["metric"] == "coverage"].groupby("outside")["value"]
+    show("coverage over all sets", covered.agg(["mean", "count"]).round(3).to_string())
 
 
 def main(description, loaders, out, rows=None):
