@@ -1,4 +1,4 @@
-"""Public tables that nothing was tuned on, leave one domain out, against the same methods.
+"""Public tables that only judge, leave one domain out, against the same methods.
 
     pip install -c constraints.txt -e '.[tables]'
     python benchmarks/tables.py
