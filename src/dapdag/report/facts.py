@@ -37,9 +37,8 @@ class New:
     domains: list[Hashable]
     codes: NDArray[np.intp]  # each row's domain
     environments: pd.DataFrame
-    unlike: Mapping[
-        Hashable, list[Hashable]
-    ]  # columns that no E explains, of the domains that have any
+    # columns that no E explains, of the domains that have any
+    unlike: Mapping[Hashable, list[Hashable]]
     mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
     std: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None  # [rows, classes]
