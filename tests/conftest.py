@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["DAPDAG_CACHE_DIR"] = str(config.cache.mkdir("dapdag"))
     else:
         os.environ["DAPDAG_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / "dapdag-tests")
-    from dapdag import _compiled
+    from dapdag._runtime import compile as _compiled
 
     # The tests train hardly longer than they compile.
     _compiled.OPTIONS.update(_compiled.PLAINLY)

@@ -112,7 +112,7 @@ print([m for m in {HEAVY} if m in sys.modules])
 COMPILE = """
 import json, os
 import jax, jax.numpy as jnp
-from dapdag._cache import compilation_cache
+from dapdag._runtime.cache import compilation_cache
 
 events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event.split("/")[-1]))
@@ -185,7 +185,7 @@ def test_blocks_in_threads_restore_the_settings(
 ) -> None:
     import jax
 
-    from dapdag._cache import compilation_cache
+    from dapdag._runtime.cache import compilation_cache
 
     monkeypatch.setenv("DAPDAG_CACHE_DIR", str(tmp_path))
     before: dict[str, Any] = dict(jax.config.values)
@@ -212,7 +212,7 @@ def test_setting_changed_inside_a_block_stands(
 ) -> None:
     import jax
 
-    from dapdag._cache import compilation_cache
+    from dapdag._runtime.cache import compilation_cache
 
     monkeypatch.setenv("DAPDAG_CACHE_DIR", str(tmp_path))
     before = jax.config.jax_compilation_cache_max_size
@@ -228,7 +228,7 @@ def test_programs_are_forgotten_when_they_take_too_much_room(monkeypatch, tmp_pa
     import jax
     import jax.numpy as jnp
 
-    from dapdag import _compiled
+    from dapdag._runtime import compile as _compiled
 
     add = jax.jit(lambda x: x + 1)
     add(jnp.zeros(3))

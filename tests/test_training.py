@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dapdag import assembly
-from dapdag._cache import compilation_cache
+from dapdag._runtime.cache import compilation_cache
 from dapdag.datasets import make_regression_domains
 from dapdag.domains import Encoded, make_blocks
 from dapdag.model import objective as obj

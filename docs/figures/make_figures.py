@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
-from dapdag._files import atomic_write
+from dapdag._runtime.files import atomic_write
 from dapdag.graph import extract_dag
 
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
-from dapdag._files import atomic_write
+from dapdag._runtime.files import atomic_write
 from dapdag.datasets import make_regression_domains
 from dapdag.effects import environment_effects
 from dapdag.plotting import plot_environment_effects, plot_environments, plot_graph

@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from . import inference
-from ._cache import compilation_cache
+from ._runtime.cache import compilation_cache
 from .fitting import Fit, Sample, fit_models
 from .schema import duplicates, schema_frame
 from .settings import Settings, check_settings

@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from . import inference
-from ._cache import compilation_cache
 from ._estimator import NetworkEstimator
+from ._runtime.cache import compilation_cache
 from .environments import EnvironmentMap
 from .fitting import Fit
 from .graph import to_networkx

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._compiled import compiled_quickly
+from ._runtime.compile import compiled_quickly
 from .chunks import padded_piece
 from .model import objective as obj
 from .model.network import unravel

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ._cache import compilation_cache
+from ._runtime.cache import compilation_cache
 from .chunks import CHUNK_ROWS, SMALLEST_CHUNK
 from .domains import Encoded, encode
 from .inference import infer_environment

@@ -79,7 +79,7 @@ def _devices() -> Check:
 
 def _cache() -> Check:
     """The folder of compiled programs, and whether it can be written."""
-    from ._cache import cache_dir
+    from ._runtime.cache import cache_dir
 
     folder = cache_dir()
     if os.environ.get("DAPDAG_CACHE", "").lower() in {"off", "0", "false", "no"}:

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._cache import compilation_cache
-from ._compiled import Ahead, compiled_quickly, make_room
-from ._progress import progress
+from ._runtime.cache import compilation_cache
+from ._runtime.compile import Ahead, compiled_quickly, make_room
+from ._runtime.progress import progress
 from .assembly import Sample as Sample
 from .assembly import assemble, learn_table, make_plan
 from .graph import DAG

@@ -10,7 +10,7 @@ from typing import Any
 
 import networkx as nx
 
-from ._files import atomic_write_bytes, atomic_write_text
+from ._runtime.files import atomic_write_bytes, atomic_write_text
 
 PICTURES = (".svg", ".png", ".pdf")
 GRAPH_FORMATS = (*PICTURES, ".dot", ".graphml", ".json")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._compiled import compiled
+from ._runtime.compile import compiled
 from .domains import Encoded, encode
 from .inference import infer_environment, predict_label
 from .model import Layout, Sizes

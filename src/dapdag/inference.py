@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._compiled import compiled
+from ._runtime.compile import compiled
 from .beyond import bounded, located, trust_at
 from .chunks import SMALLEST_CHUNK, Chunks, padded_piece
 from .domains import Encoded, layout_of

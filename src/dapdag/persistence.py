@@ -23,7 +23,7 @@ from safetensors.numpy import save as save_tensors
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
-from ._files import atomic_write_bytes
+from ._runtime.files import atomic_write_bytes
 from ._schema import (
     Arrays,
     decode_fit,

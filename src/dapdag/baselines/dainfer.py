@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._cache import compilation_cache
+from .._runtime.cache import compilation_cache
 from ..fitting import Sample, learn_table
 from ..table import Standardised
 from ..validation import as_frame, new_domains

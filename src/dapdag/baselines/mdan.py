@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from .._cache import compilation_cache
-from .._compiled import compiled
 from .._estimator import NetworkClassifier, NetworkRegressor
+from .._runtime.cache import compilation_cache
+from .._runtime.compile import compiled
 from ..chunks import Chunks
 from ..domains import Encoded
 from ..fitting import Fit, Sample, fit_models

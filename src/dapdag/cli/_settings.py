@@ -24,7 +24,7 @@ def parse_settings(given: Sequence[str], estimator: type) -> dict[str, Any]:
         if name in OPTIONS:
             raise ValueError(f"--set {name}: it has an option of its own, {OPTIONS[name]}")
         if name not in types_of:
-            from dapdag.io._words import suggestion
+            from dapdag._runtime.text import suggestion
 
             known = [name for name in types_of if name not in OPTIONS]
             raise ValueError(

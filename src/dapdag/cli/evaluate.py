@@ -125,8 +125,8 @@ def evaluate(
 def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict[str, Any]:
     """Estimators by name, with the settings of those that have them."""
     from dapdag import DAPDAGRegressor
+    from dapdag._runtime.text import suggestion
     from dapdag.baselines import registry
-    from dapdag.io._words import suggestion
 
     from ._settings import parse_settings
 
@@ -160,7 +160,7 @@ def _show(found: Evaluation, metric: str | None, in_full: bool) -> None:
     from ._show import number, print_lines, print_table
 
     if metric is not None and metric not in set(found.scores["metric"]):
-        from dapdag.io._words import suggestion
+        from dapdag._runtime.text import suggestion
 
         known = sorted(set(found.scores["metric"]))
         raise ValueError(

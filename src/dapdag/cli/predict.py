@@ -108,7 +108,7 @@ def predict(
 
 def _tell_roles(model: Any, rows: Any, domain: str | None) -> None:
     """Say which columns play no part, above all one that may name sites."""
-    from dapdag.io._words import listed
+    from dapdag._runtime.text import listed
 
     label = str(model._fit_.model.table.label.name)
     others = [name for name in rows.unused if name not in (domain, label)]

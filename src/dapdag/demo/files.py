@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .. import plotting
-from .._files import atomic_write_bytes, atomic_write_text
+from .._runtime.files import atomic_write_bytes, atomic_write_text
 from ..estimators import DAPDAGClassifier
 from .case import Demo
 

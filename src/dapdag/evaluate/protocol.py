@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
 
-from dapdag._progress import progress as progress_bar
+from dapdag._runtime.progress import progress as progress_bar
 from dapdag.datasets.domain_data import DomainData
 from dapdag.evaluate.distances import describe_targets
 from dapdag.evaluate.evaluation import Evaluation

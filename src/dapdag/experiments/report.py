@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._files import atomic_write, atomic_write_text
+from .._runtime.files import atomic_write, atomic_write_text
 from .runs import Experiment, Parameters
 from .statements import Statement
 from .store import Store

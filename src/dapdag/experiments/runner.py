@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .._progress import progress
+from .._runtime.progress import progress
 from .report import write_report
 from .runs import Compute, Experiment, Outcome, Parameters, Run
 from .store import Store, manifest_of

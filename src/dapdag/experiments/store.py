@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._files import atomic_write_text
+from .._runtime.files import atomic_write_text
 from .runs import Outcome, Parameters, Run
 
 MANIFEST, RUNS = "manifest.json", "runs"

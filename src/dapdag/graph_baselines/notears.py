@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dapdag._cache import compilation_cache
+from dapdag._runtime.cache import compilation_cache
 from dapdag.graph import extract_dag, to_networkx
 from dapdag.graph_baselines.tables import centred, column_names, some_rows, standardised
 

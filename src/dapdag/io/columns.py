@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from dapdag.io._words import counted, listed
+from dapdag._runtime.text import counted, listed
 from dapdag.io.reading import Rows
 
 # The graph has a filter for every pair of columns: time and memory grow with their square.

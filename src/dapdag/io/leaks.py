@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from dapdag.io._words import listed
+from dapdag._runtime.text import listed
 
 FEWEST_ROWS = 20
 FEWEST_PER_VALUE = 5

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dapdag.io._words import listed, nearest, suggestion
+from dapdag._runtime.text import listed, nearest, suggestion
 from dapdag.io.columns import clean_numbers
 from dapdag.io.reading import Reading, Rows, column_names, read_tables, table_files
 from dapdag.io.study import site_labels

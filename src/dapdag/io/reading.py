@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dapdag._runtime.text import counted, listed, nearest
 from dapdag.io._sniff import Text, kind_of, sniff, undecodable
-from dapdag.io._words import counted, listed, nearest
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dapdag.io._words import counted, expand, listed, suggestion
+from dapdag._runtime.text import counted, expand, listed, suggestion
 from dapdag.io.columns import clean_features, clean_numbers, is_text, whole_numbers
 from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows

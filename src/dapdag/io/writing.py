@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dapdag._files import atomic_write
+from dapdag._runtime.files import atomic_write
 
 TABLE_FORMATS = (".csv", ".tsv", ".parquet")
 

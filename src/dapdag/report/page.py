@@ -6,7 +6,7 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from .._files import atomic_write_text
+from .._runtime.files import atomic_write_text
 from .facts import Facts, gather
 from .markup import Markup, plural, tag
 from .sections import SECTIONS

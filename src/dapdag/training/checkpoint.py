@@ -17,7 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from .._files import atomic_write_bytes
+from .._runtime.files import atomic_write_bytes
 
 FORMAT = "dapdag-checkpoint-5"
 SECONDS_BETWEEN = 10.0

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._compiled import Ahead, compiled, compiled_plainly
+from .._runtime.compile import Ahead, compiled, compiled_plainly
 from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength

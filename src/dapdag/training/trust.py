@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._compiled import compiled_plainly
+from .._runtime.compile import compiled_plainly
 from ..model import objective as obj
 from ..model.likelihoods import mean
 from .blocks import Blocks

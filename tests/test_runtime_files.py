@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dapdag._files import atomic_write, atomic_write_bytes, atomic_write_text
+from dapdag._runtime.files import atomic_write, atomic_write_bytes, atomic_write_text
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from dapdag._progress import progress
+from dapdag._runtime.progress import progress
 
 
 class Terminal(io.StringIO):
@@ -67,7 +67,7 @@ def test_exception_passes_and_the_cursor_comes_back(monkeypatch: pytest.MonkeyPa
 
 def test_rich_is_imported_only_to_draw() -> None:
     code = (
-        "import sys; from dapdag._progress import progress\n"
+        "import sys; from dapdag._runtime.progress import progress\n"
         "with progress(3, 'training', verbose=1) as bar: bar.update(3, loss=1.0)\n"
         "print('rich' in sys.modules)"
     )

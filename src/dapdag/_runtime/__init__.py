@@ -1,0 +1,1 @@
+"""What runs beneath the method: cache, compilation, files, progress, text for people."""
