@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from dapdag.baselines.dainfer import DAInferClassifier, DAInferRegressor
+from dapdag.baselines.dainfer.estimator import DAInferClassifier, DAInferRegressor
 
 N_SOURCES, ROWS = 6, 150
 QUICK: dict[str, Any] = {"n_steps": 600, "hidden": 8}

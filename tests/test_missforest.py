@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from dapdag.baselines.missforest.imputer.estimators import MissForestClassifier, MissForestRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from dapdag.baselines import missforest
-from dapdag.baselines.missforest import MissForestImputer
-from dapdag.baselines.missforest_estimators import MissForestClassifier, MissForestRegressor
+from dapdag.baselines.missforest.imputer import MissForestImputer
+from dapdag.baselines.missforest.imputer import imputer as missforest
 
 N = 300
 

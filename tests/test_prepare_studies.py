@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 
-from dapdag.baselines.missforest import MissForestImputer
+from dapdag.baselines.missforest.imputer import MissForestImputer
 from dapdag.datasets import DomainData, make_maggic_like, prepare_studies
 
 MEAN = SimpleImputer().set_output(transform="pandas")

@@ -17,15 +17,15 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from dapdag.baselines import registry
-from dapdag.baselines.practice import PracticeClassifier, PracticeRegressor
-from dapdag.baselines.practice_columns import Columns
-from dapdag.baselines.practice_grids import N_CANDIDATES, grid_of
-from dapdag.baselines.practice_search import (
+from dapdag.baselines.pooled.columns import Columns
+from dapdag.baselines.pooled.estimators import PracticeClassifier, PracticeRegressor
+from dapdag.baselines.search.grids import N_CANDIDATES, grid_of
+from dapdag.baselines.search.search import (
     DomainSearchClassifier,
     DomainSearchRegressor,
     source_folds,
 )
-from dapdag.baselines.skada_methods import SkadaClassifier, SkadaRegressor
+from dapdag.baselines.skada import SkadaClassifier, SkadaRegressor
 from dapdag.validation import training_sample
 
 SOURCE_ROWS, TARGET_ROWS = 240, 80

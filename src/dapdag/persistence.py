@@ -46,8 +46,8 @@ ESTIMATORS = {
     "BRMRegressor": "dapdag.baselines.brm",
     "CASTLEClassifier": "dapdag.baselines.castle",
     "CASTLERegressor": "dapdag.baselines.castle",
-    "MDANClassifier": "dapdag.baselines.mdan",
-    "MDANRegressor": "dapdag.baselines.mdan",
+    "MDANClassifier": "dapdag.baselines.mdan.estimator",
+    "MDANRegressor": "dapdag.baselines.mdan.estimator",
     "MLPClassifier": "dapdag.baselines.mlp",
     "MLPRegressor": "dapdag.baselines.mlp",
 }

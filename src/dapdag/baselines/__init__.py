@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dapdag.baselines.brm import BRMClassifier, BRMRegressor
     from dapdag.baselines.castle import CASTLEClassifier, CASTLERegressor
-    from dapdag.baselines.dainfer import DAInferClassifier, DAInferRegressor
-    from dapdag.baselines.mdan import MDANClassifier, MDANRegressor
-    from dapdag.baselines.missforest import MissForestImputer
-    from dapdag.baselines.missforest_estimators import MissForestClassifier, MissForestRegressor
+    from dapdag.baselines.dainfer.estimator import DAInferClassifier, DAInferRegressor
+    from dapdag.baselines.mdan.estimator import MDANClassifier, MDANRegressor
+    from dapdag.baselines.missforest.imputer import MissForestImputer
+    from dapdag.baselines.missforest.imputer.estimators import (
+        MissForestClassifier,
+        MissForestRegressor,
+    )
     from dapdag.baselines.mlp import MLPClassifier, MLPRegressor
 
 __all__ = [
@@ -41,13 +44,13 @@ _HOME = {
     "BRMRegressor": "dapdag.baselines.brm",
     "CASTLEClassifier": "dapdag.baselines.castle",
     "CASTLERegressor": "dapdag.baselines.castle",
-    "DAInferClassifier": "dapdag.baselines.dainfer",
-    "DAInferRegressor": "dapdag.baselines.dainfer",
-    "MDANClassifier": "dapdag.baselines.mdan",
-    "MDANRegressor": "dapdag.baselines.mdan",
-    "MissForestClassifier": "dapdag.baselines.missforest_estimators",
-    "MissForestImputer": "dapdag.baselines.missforest",
-    "MissForestRegressor": "dapdag.baselines.missforest_estimators",
+    "DAInferClassifier": "dapdag.baselines.dainfer.estimator",
+    "DAInferRegressor": "dapdag.baselines.dainfer.estimator",
+    "MDANClassifier": "dapdag.baselines.mdan.estimator",
+    "MDANRegressor": "dapdag.baselines.mdan.estimator",
+    "MissForestClassifier": "dapdag.baselines.missforest.estimators",
+    "MissForestImputer": "dapdag.baselines.missforest.imputer",
+    "MissForestRegressor": "dapdag.baselines.missforest.estimators",
     "MLPClassifier": "dapdag.baselines.mlp",
     "MLPRegressor": "dapdag.baselines.mlp",
 }

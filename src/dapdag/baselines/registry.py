@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from .practice_grids import N_CANDIDATES, grid_of
+from .search.grids import N_CANDIDATES, grid_of
 
 Task = Literal["regression", "classification"]
 Kind = Literal["ours", "paper", "practice", "adaptation"]
@@ -107,7 +107,7 @@ def _method(
         )
         if n_candidates == 1:
             return estimator
-        search = getattr(import_module("dapdag.baselines.practice_search"), "DomainSearch" + ending)
+        search = getattr(import_module("dapdag.baselines.search.search"), "DomainSearch" + ending)
         return search(
             estimator=estimator,
             candidates=grid_of(name, task)[:n_candidates],
@@ -123,7 +123,7 @@ def _check_task(task: str) -> None:
 
 
 def _practice(name: str, title: str, packages: tuple[str, ...] = ()) -> Method:
-    home = "dapdag.baselines.practice:Practice"
+    home = "dapdag.baselines.pooled.estimators:Practice"
     return _method(name, title, "practice", home, packages=packages, model=name)
 
 
@@ -132,7 +132,7 @@ def _skada(method: str, title: str, tasks: tuple[Task, ...] = TASKS) -> Method:
         f"skada-{method}",
         title,
         "adaptation",
-        "dapdag.baselines.skada_methods:Skada",
+        "dapdag.baselines.skada:Skada",
         needs_target=True,
         tasks=tasks,
         packages=("skada",),

@@ -138,7 +138,7 @@ def _lacking(X: pd.DataFrame, study: np.ndarray, min_observed: int) -> dict[Any,
 
 def _imputer_maker(imputer: Any, random_state: int, n_jobs: int | None) -> Callable[[], Any]:
     if imputer is None:
-        from dapdag.baselines.missforest import MissForestImputer
+        from dapdag.baselines.missforest.imputer import MissForestImputer
 
         imputer = MissForestImputer(random_state=random_state, n_jobs=n_jobs)
     return lambda: clone(imputer)

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from ..validation import as_frame
-from .practice_columns import Columns
+from .pooled.columns import Columns
+from .pooled.models import build
 from .practice_face import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
-from .practice_models import build
 
 SkadaMethod = Literal["coral", "monge", "subspace", "reweight", "jcpot"]
 ADAPTERS = {

@@ -10,19 +10,19 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from .._estimator import NetworkClassifier, NetworkRegressor
-from .._runtime.cache import compilation_cache
-from .._runtime.compile import compiled
-from ..chunks import Chunks
-from ..domains import Encoded
-from ..fitting import Fit, Sample, fit_models
-from ..model import Layout, Sizes
-from ..model.network import unravel
-from ..settings import Settings
-from ..training.step import Problem, StepConfig
-from .mdan_network import MODES, Bound, features_of
-from .mdan_training import MDANConfig, MDANProblem
-from .mlp import PooledMLP
+from ..._estimator import NetworkClassifier, NetworkRegressor
+from ..._runtime.cache import compilation_cache
+from ..._runtime.compile import compiled
+from ...chunks import Chunks
+from ...domains import Encoded
+from ...fitting import Fit, Sample, fit_models
+from ...model import Layout, Sizes
+from ...model.network import unravel
+from ...settings import Settings
+from ...training.step import Problem, StepConfig
+from ..mlp import PooledMLP
+from .network import MODES, Bound, features_of
+from .training import MDANConfig, MDANProblem
 
 TARGET = "target"
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation import as_frame
-from .practice_columns import Columns
-from .practice_face import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
-from .practice_models import SCALE, ModelName, build, train
+from ...validation import as_frame
+from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
+from .columns import Columns
+from .models import SCALE, ModelName, build, train
 
 
 class _Practice(DomainEstimator):
@@ -57,7 +57,7 @@ class PracticeRegressor(_Practice, DomainRegressor):
     model : ``"boosting"`` (scikit-learn's histogram boosting), ``"lightgbm"``, ``"forest"`` or
         ``"linear"`` (ridge).
     settings : hyper-parameters of that model.
-    scale : ``"raw"``, ``"standard"`` or ``"rank"`` numbers, see `practice_columns.Columns`; None
+    scale : ``"raw"``, ``"standard"`` or ``"rank"`` numbers, see `pooled.columns.Columns`; None
         is raw for trees and standard for linear models.
     categorical_features : columns whose numbers are codes of levels.
     random_state : one seed gives one result.

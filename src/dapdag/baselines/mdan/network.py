@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..model import Layout, Network
-from ..model import objective as obj
-from ..model.activation import elu
+from ...model import Layout, Network
+from ...model import objective as obj
+from ...model.activation import elu
 
 TERMS = ("prediction", "domain", "total")
 MODES = ("dynamic", "hard")

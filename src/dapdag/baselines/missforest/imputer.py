@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation import as_frame, categorical_columns
-from .missforest_columns import Column, decode, encode, learn_columns
+from ...validation import as_frame, categorical_columns
+from .columns import Column, decode, encode, learn_columns
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -115,7 +115,7 @@ class MissForestImputer(TransformerMixin, BaseEstimator):
         return decode(self.columns_, frame, self.complete(values), np.isnan(values))
 
     def complete(self, values: Array) -> Array:
-        """Encoded rows (see `missforest_columns`) without missing cells."""
+        """Encoded rows (see `missforest.columns`) without missing cells."""
         missing = np.isnan(values)
         order = _fewest_first(missing)
         forests = {j: self.forest_of(j) for j in order}

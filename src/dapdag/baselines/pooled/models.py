@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from .practice_columns import Scale
+from .columns import Scale
 
 ModelName = Literal["boosting", "lightgbm", "forest", "linear"]
 Array = NDArray[np.float64]

@@ -10,9 +10,9 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from ..table import Discrete, Table, padded_size
-from .dainfer_graph import Blanket, encoded_columns
-from .dainfer_model import Modules, Rows, Weights, fit_loss, init_weights
+from ...table import Discrete, Table, padded_size
+from .densities import Modules, Rows, Weights, fit_loss, init_weights
+from .graph import Blanket, encoded_columns
 
 BATCH = 300
 CHUNK = 100  # steps between two looks at the validation rows

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..fitting import Sample
-from ..table import Continuous, Discrete, learn_feature
+from ...fitting import Sample
+from ...table import Continuous, Discrete, learn_feature
 
 Array = NDArray[np.float64]
 Scale = Literal["raw", "standard", "rank"]

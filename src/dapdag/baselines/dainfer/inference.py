@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from ..table import Discrete, Table
-from .dainfer_model import Modules, joint_log_density, target_loss
-from .dainfer_training import Generators, make_rows
+from ...table import Discrete, Table
+from .densities import Modules, joint_log_density, target_loss
+from .training import Generators, make_rows
 
 TARGET_ROWS = 1000
 FIT_GRID, PREDICT_GRID = 64, 128

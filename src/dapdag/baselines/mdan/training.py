@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..model import Network
-from ..model import objective as obj
-from ..model.network import unravel
-from ..training.adam import clipped
-from ..training.random import uniform_numbers
-from ..training.step import (
+from ...model import Network
+from ...model import objective as obj
+from ...model.network import unravel
+from ...training.adam import clipped
+from ...training.random import uniform_numbers
+from ...training.step import (
     Problem,
     State,
     StepConfig,
@@ -22,7 +22,7 @@ from ..training.step import (
     network_size,
     state_from,
 )
-from .mdan_network import TERMS, Bound, Critics, objective
+from .network import TERMS, Bound, Critics, objective
 
 # Rows of each domain in a step: with nine sources a step still sees more labels than one of ours.
 ROWS = 32

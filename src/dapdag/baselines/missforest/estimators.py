@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation import as_frame
-from .missforest import MissForestImputer, other_columns
-from .missforest_columns import encode
-from .practice_face import DomainClassifier, DomainEstimator, DomainRegressor
+from ...validation import as_frame
+from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
+from .columns import encode
+from .imputer import MissForestImputer, other_columns
 
 
 class _MissForest(DomainEstimator):

@@ -9,14 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._runtime.cache import compilation_cache
-from ..fitting import Sample, learn_table
-from ..table import Standardised
-from ..validation import as_frame, new_domains
-from .dainfer_graph import learn_blanket
-from .dainfer_inference import infer_theta, label_posterior
-from .dainfer_training import learn_generators
-from .practice_face import DomainClassifier, DomainEstimator, DomainRegressor
+from ..._runtime.cache import compilation_cache
+from ...fitting import Sample, learn_table
+from ...table import Standardised
+from ...validation import as_frame, new_domains
+from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
+from .graph import learn_blanket
+from .inference import infer_theta, label_posterior
+from .training import learn_generators
 
 
 class _DAInfer(DomainEstimator):

@@ -1,0 +1,1 @@
+"""Off-the-shelf models on the pooled rows of all sources."""

@@ -1,0 +1,1 @@
+"""Hyper-parameters of the baselines, chosen by leaving sources out."""
