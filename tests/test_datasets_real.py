@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 from dapdag.datasets import real
-from dapdag.datasets.real_sachs import PROTEINS
+from dapdag.datasets.real.sachs import PROTEINS
 
 
 def one_file(folder, name, text, subfolder=None):

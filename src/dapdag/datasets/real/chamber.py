@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dapdag.datasets.domain_data import DomainData
-from dapdag.datasets.real_files import Folder, Publication, binary_label, numbers, read_table
+from dapdag.datasets.real.files import Folder, Publication, binary_label, numbers, read_table
 
 LEDS = ("red", "green", "blue")
 SENSORS = ("ir_1", "vis_1", "ir_2", "vis_2", "ir_3", "vis_3")

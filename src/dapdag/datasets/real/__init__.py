@@ -8,11 +8,11 @@ where to get them.
 from collections.abc import Callable
 
 from dapdag.datasets.domain_data import DomainData
-from dapdag.datasets.real_bike import load_bike_sharing
-from dapdag.datasets.real_chamber import load_chamber_nonlin
-from dapdag.datasets.real_heart import load_uci_heart
-from dapdag.datasets.real_impact import load_impact_tbi
-from dapdag.datasets.real_sachs import load_sachs
+from dapdag.datasets.real.bike import load_bike_sharing
+from dapdag.datasets.real.chamber import load_chamber_nonlin
+from dapdag.datasets.real.heart import load_uci_heart
+from dapdag.datasets.real.impact import load_impact_tbi
+from dapdag.datasets.real.sachs import load_sachs
 
 LOADERS: dict[str, Callable[..., DomainData]] = {
     "uci_heart": load_uci_heart,

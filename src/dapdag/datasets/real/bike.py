@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dapdag.datasets.domain_data import DomainData
-from dapdag.datasets.real_files import Folder, Publication, categories, numbers, read_table
+from dapdag.datasets.real.files import Folder, Publication, categories, numbers, read_table
 from dapdag.datasets.simulation import check_choice
 
 # The file's own names: its spring begins on 21 December.

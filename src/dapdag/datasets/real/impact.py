@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dapdag.datasets.domain_data import DomainData
-from dapdag.datasets.real_files import (
+from dapdag.datasets.real.files import (
     Folder,
     Publication,
     binary_label,
