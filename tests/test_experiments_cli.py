@@ -38,7 +38,7 @@ def test_runs_that_fail_are_named(tmp_path, monkeypatch):
     def broken(a, b):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr("dapdag.experiments.distances.sinkhorn_distance", broken)
+    monkeypatch.setattr("dapdag.experiments.paper.distances.sinkhorn_distance", broken)
     result = call("distances", "--preset", "tiny", "--jobs", 1, "-o", tmp_path, "--seeds", "3:4")
     assert result.exit_code == 1
     key = Run.of("sinkhorn", 3, task="regression", labels=True, standardised=False).key

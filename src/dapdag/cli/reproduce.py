@@ -103,7 +103,7 @@ def _run(name: str, output: Path, data: str | None, chosen: dict[str, Any]) -> R
 
     if data is None:
         return run(load(name), output / name, **chosen)
-    from dapdag.experiments.studies import on_data
+    from dapdag.experiments.paper.studies import on_data
 
     if name != "studies":
         raise ValueError(f"--data is for the experiment 'studies', not for {name!r}")

@@ -31,5 +31,5 @@ def load(name: str) -> Experiment:
     """The experiment of that name."""
     if name not in CATALOGUE:
         raise ValueError(f"unknown experiment {name!r}: choose one of {list(CATALOGUE)}")
-    module = import_module(f".{name.replace('-', '_')}", __package__)
+    module = import_module(f".paper.{name.replace('-', '_')}", __package__)
     return module.EXPERIMENT

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..plotting._style import BLUE, VERMILLION
-from . import methods
-from .cases import Case, first_sources, fit_all
+from ...plotting._style import BLUE, VERMILLION
+from .. import methods
+from ..cases import Case, first_sources, fit_all
+from ..figures import means_over, new_figure, shared_legend, tidy
+from ..runs import Budget, Experiment, Outcome, Parameters, Row, Run
+from ..statements import Statement, mean_effect, per_seed
+from ..tables import method_table
 from .comparison import simulated
-from .figures import means_over, new_figure, shared_legend, tidy
-from .runs import Budget, Experiment, Outcome, Parameters, Row, Run
-from .statements import Statement, mean_effect, per_seed
-from .tables import method_table
 
 TASK = "regression"
 PAIRS_SHOWN = 15

@@ -15,15 +15,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..plotting._style import BLUE, GREY, INK, ORANGE
-from .cases import Case, first_sources, fit_all, predictions, scores
+from ...plotting._style import BLUE, GREY, INK, ORANGE
+from ..cases import Case, first_sources, fit_all, predictions, scores
+from ..figures import new_figure, shared_legend, tidy
+from ..methods import usable
+from ..runs import Budget, Experiment, Outcome, Parameters, Run
+from ..statements import Statement, mean_effect, metric_title, per_seed
+from ..tables import markdown, mean_and_deviation
 from .comparison import METRICS, simulated
-from .figures import new_figure, shared_legend, tidy
-from .methods import usable
 from .paper_numbers import ABLATIONS
-from .runs import Budget, Experiment, Outcome, Parameters, Run
-from .statements import Statement, mean_effect, metric_title, per_seed
-from .tables import markdown, mean_and_deviation
 
 PARTS = ("Rec", "Dag", "Spa")
 FULL = "Rec+Dag+Spa"

@@ -16,15 +16,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..datasets import make_regression_domains
-from ..datasets.synthetic import regression_model
-from . import methods
-from .cases import Case, first_sources, score_runs
+from ...datasets import make_regression_domains
+from ...datasets.synthetic import regression_model
+from .. import methods
+from ..cases import Case, first_sources, score_runs
+from ..figures import look, new_figure, shared_legend, tidy
+from ..runs import Budget, Experiment, Outcome, Parameters, Run
+from ..statements import WORST_R2, Statement, mean_effect, slope
+from ..tables import markdown, mean_and_error
 from .comparison import N_DOMAINS, NETWORKS
-from .figures import look, new_figure, shared_legend, tidy
-from .runs import Budget, Experiment, Outcome, Parameters, Run
-from .statements import WORST_R2, Statement, mean_effect, slope
-from .tables import markdown, mean_and_error
 
 TASK = "regression"
 LABELS = ("X1", "X2", "X3", "X4", "X5", "X6", "X7", "Y")
@@ -156,7 +156,7 @@ def figure(rows: pd.DataFrame, parameters: RankParameters) -> Figure:
 
 
 def _draw_graph(ax: Axes) -> None:
-    from ..plotting import plot_graph
+    from ...plotting import plot_graph
 
     plot_graph(true_graph(), ax=ax)
     ax.set_title("True graph", loc="left", fontsize="medium")

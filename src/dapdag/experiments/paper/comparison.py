@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..baselines.registry import METHODS
-from ..datasets import DomainData, make_classification_domains, make_regression_domains
-from . import methods
-from .cases import Case, first_sources, score_runs
-from .figures import means_over, new_figure, shared_legend, tidy
-from .runs import Budget, Experiment, Outcome, Parameters, Run
-from .statements import Statement, better, mean_effect, metric_title, per_seed
-from .tables import method_table
+from ...baselines.registry import METHODS
+from ...datasets import DomainData, make_classification_domains, make_regression_domains
+from .. import methods
+from ..cases import Case, first_sources, score_runs
+from ..figures import means_over, new_figure, shared_legend, tidy
+from ..runs import Budget, Experiment, Outcome, Parameters, Run
+from ..statements import Statement, better, mean_effect, metric_title, per_seed
+from ..tables import method_table
 
 N_DOMAINS = 10
 NETWORKS = ("dapdag-b", "dapdag", "castle", "brm", "mdan", "mlp")

@@ -17,16 +17,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..datasets import make_random_sem_domains
-from ..graph import compare_graphs
-from ..graph_baselines import GRAPH_METHODS
-from . import methods
-from .cases import Case, first_sources, fit_all, predictions, scores
+from ...datasets import make_random_sem_domains
+from ...graph import compare_graphs
+from ...graph_baselines import GRAPH_METHODS
+from .. import methods
+from ..cases import Case, first_sources, fit_all, predictions, scores
+from ..figures import look, means_over, new_figure, shared_legend, tidy
+from ..runs import Budget, Experiment, Outcome, Parameters, Row, Run
+from ..statements import Statement, better, mean_effect, per_seed, rank_correlation
+from ..tables import method_table
 from .comparison import N_DOMAINS
-from .figures import look, means_over, new_figure, shared_legend, tidy
-from .runs import Budget, Experiment, Outcome, Parameters, Row, Run
-from .statements import Statement, better, mean_effect, per_seed, rank_correlation
-from .tables import method_table
 
 TASK = "regression"
 # Our method and the parameters that make it the paper's form.

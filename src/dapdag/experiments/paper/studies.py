@@ -15,24 +15,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..datasets import DomainData
-from ..datasets.maggic_like import PAPER_SIZES, make_maggic_like
-from ..evaluate.distances import describe_targets
-from . import methods
-from .cases import Case, score_runs
+from ...datasets import DomainData
+from ...datasets.maggic_like import PAPER_SIZES, make_maggic_like
+from ...evaluate.distances import describe_targets
+from .. import methods
+from ..cases import Case, score_runs
+from ..figures import look, new_figure, shared_legend, tidy
+from ..runs import Budget, Experiment, Outcome, Parameters, Row, Run
+from ..statements import LOWER_IS_BETTER, WORST_R2, Statement, mean_effect, metric_title, slope
+from ..tables import markdown, mean_and_deviation
 from .comparison import METRICS
-from .figures import look, new_figure, shared_legend, tidy
 from .paper_numbers import STUDIES_AUC
-from .runs import Budget, Experiment, Outcome, Parameters, Row, Run
-from .statements import (
-    LOWER_IS_BETTER,
-    WORST_R2,
-    Statement,
-    mean_effect,
-    metric_title,
-    slope,
-)
-from .tables import markdown, mean_and_deviation
 
 SIMULATED = "maggic_like"
 SHOWN = {"classification": ("auc", "apr", "logloss"), "regression": METRICS["regression"]}
@@ -49,7 +42,7 @@ class StudyParameters(Parameters):
 
 def on_data(preset: str, data: str) -> StudyParameters:
     """A preset's parameters on another data set."""
-    from ..datasets.real import LOADERS
+    from ...datasets.real import LOADERS
 
     if data not in (SIMULATED, *LOADERS):
         raise ValueError(f"unknown data set {data!r}: choose one of {[SIMULATED, *LOADERS]}")
@@ -65,7 +58,7 @@ def load_studies(parameters: StudyParameters) -> DomainData:
         sizes = parameters.sizes
         data = make_maggic_like(len(sizes), sizes, random_state=parameters.data_seed)
     else:
-        from ..datasets.real import LOADERS
+        from ...datasets.real import LOADERS
 
         data = LOADERS[parameters.data]()
     known = np.flatnonzero(data.y.notna())

@@ -16,14 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ..datasets import make_random_sem_domains
-from . import methods
-from .cases import first_sources, predictions, scores
+from ...datasets import make_random_sem_domains
+from .. import methods
+from ..cases import first_sources, predictions, scores
+from ..figures import means_over, new_figure, shared_legend, tidy
+from ..runs import Budget, Experiment, Outcome, Parameters, Run
+from ..statements import Statement, better, mean_effect, per_seed
+from ..tables import method_table
 from .comparison import N_DOMAINS
-from .figures import means_over, new_figure, shared_legend, tidy
-from .runs import Budget, Experiment, Outcome, Parameters, Run
-from .statements import Statement, better, mean_effect, per_seed
-from .tables import method_table
 
 TASK = "regression"
 

@@ -16,14 +16,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..datasets import DomainData
-from ..plotting._style import BLUE, INK, VERMILLION
+from ...datasets import DomainData
+from ...plotting._style import BLUE, INK, VERMILLION
+from ..figures import new_figure, shared_legend, tidy
+from ..runs import Experiment, Outcome, Parameters, Run
+from ..sinkhorn import sinkhorn_distance
+from ..statements import Statement, mean_effect, rank_correlation
+from ..tables import markdown, mean_and_error
 from .comparison import MAKE
-from .figures import new_figure, shared_legend, tidy
-from .runs import Experiment, Outcome, Parameters, Run
-from .sinkhorn import sinkhorn_distance
-from .statements import Statement, mean_effect, rank_correlation
-from .tables import markdown, mean_and_error
 
 SINKHORN = "sinkhorn"
 ROWS_SHOWN = {True: "all variables", False: "features only"}
