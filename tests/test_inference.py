@@ -7,8 +7,11 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from test_paper_statements import fitted, simulated
 
-from dapdag import assembly, beyond, chunks, inference
-from dapdag.domains import sizes_of
+from dapdag import assembly, beyond, inference
+from dapdag.data import chunks
+from dapdag.data.columns import Discrete, Standardised, learn_feature
+from dapdag.data.layout import sizes_of
+from dapdag.data.table import Table
 from dapdag.environments import EnvironmentMap
 from dapdag.inference import (
     draws_of,
@@ -21,7 +24,6 @@ from dapdag.lacking import Lacking
 from dapdag.model import Network, Sizes
 from dapdag.model.objective import Formulation
 from dapdag.settings import Settings
-from dapdag.table import Discrete, Standardised, Table, learn_feature
 from dapdag.trained import EnvPosterior, Model
 
 ROWS, DIM, MEMBERS = 60, 2, 2

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dapdag.data.columns import Discrete, learn_feature
+from dapdag.data.table import Table
 from dapdag.io import NewRows, Reading, match_model, read_new_rows, read_table, write_table
 from dapdag.io.predictions import as_written, fill_in, predict_table
 from dapdag.io.reading import Rows
-from dapdag.table import Discrete, Table, learn_feature
 
 
 def model(named: bool = True, **more: Any) -> Any:

@@ -11,8 +11,9 @@ import pytest
 
 from dapdag import assembly
 from dapdag._runtime.cache import compilation_cache
+from dapdag.data.blocks import make_blocks
+from dapdag.data.layout import Encoded
 from dapdag.datasets import make_regression_domains
-from dapdag.domains import Encoded, make_blocks
 from dapdag.model import objective as obj
 from dapdag.model.network import unravel
 from dapdag.settings import Settings

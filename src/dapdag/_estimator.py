@@ -18,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import inference
 from ._runtime.cache import compilation_cache
-from .fitting import Fit, Sample, fit_models
-from .schema import duplicates, schema_frame
+from .data.columns import Discrete
+from .data.sample import Sample
+from .data.schema import duplicates, schema_frame
+from .fitting import Fit, fit_models
 from .settings import Settings, check_settings
-from .table import Discrete
 from .trained import Model
 from .validation import as_frame, new_domains, training_sample
 

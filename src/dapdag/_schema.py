@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .domains import sizes_of
+from .data.columns import Continuous, Discrete, Standardised, Variable
+from .data.layout import sizes_of
+from .data.table import Table
 from .fitting import Fit
 from .graph import DAG
 from .lacking import Lacking
@@ -23,7 +25,6 @@ from .levels import Levels, class_shares
 from .model import Network, Sizes
 from .model.acyclicity import ACYCLICITY
 from .model.objective import Formulation
-from .table import Continuous, Discrete, Standardised, Table, Variable
 from .trained import Model
 
 Arrays = dict[str, NDArray]

@@ -1,19 +1,19 @@
 """Validated tables and settings → what training takes: arrays, configuration, plan."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from .domains import Encoded, encode, kinds_of, layout_of, make_blocks, sizes_of, steps_per_epoch
+from .data.blocks import make_blocks, steps_per_epoch
+from .data.layout import Encoded, kinds_of, layout_of, sizes_of
+from .data.sample import Sample, encode_sample
+from .data.table import Table
 from .model import Sizes
 from .model import objective as obj
 from .settings import Settings
-from .table import Discrete, Standardised, Table, Variable, learn_feature
 from .training import Plan, Schedule, StepConfig
 from .training.step import Problem
 from .training.trust import even_trust, first_lessons
@@ -27,45 +27,6 @@ DECODER_ROWS = 64
 # Steps of an epoch: enough for small tables to train at all, and not more for large ones than their
 # networks can use.
 FEWEST_STEPS, MOST_STEPS = 16, 64
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A validated table: rows of sources (labelled) and perhaps of targets (not)."""
-
-    X: pd.DataFrame
-    y: NDArray  # NaN or None where there is no label
-    domain: NDArray[np.intp]  # code of each row's domain, sources first
-    domain_labels: tuple[Hashable, ...]
-    n_sources: int
-    label_name: Hashable
-    classes: NDArray | None  # None for a regression
-    categorical: frozenset[Hashable] = frozenset()  # columns whose numbers are codes
-
-    @property
-    def is_source(self) -> NDArray[np.bool_]:
-        return self.domain < self.n_sources
-
-
-def learn_table(sample: Sample) -> Table:
-    """Types, scales and ranges of the columns, from the sources' rows alone."""
-    X = sample.X.iloc[np.flatnonzero(sample.is_source)]
-    y = sample.y[sample.is_source]
-    label: Variable
-    if sample.classes is None:
-        label = Standardised.learn(sample.label_name, y.astype(float))
-    else:
-        counts = pd.Series(y).value_counts()
-        shares = tuple(float(counts.get(c, 0.0)) for c in sample.classes)
-        label = Discrete(sample.label_name, tuple(sample.classes), shares)
-    features = tuple(
-        learn_feature(name, X.iloc[:, j], name in sample.categorical) for j, name in enumerate(X)
-    )
-    return Table(features, label)
-
-
-def encode_sample(table: Table, sample: Sample) -> Encoded:
-    return encode(table, *table.encode(sample.X), table.encode_label(sample.y))
 
 
 def assemble(

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._runtime.compile import compiled_quickly
-from .chunks import padded_piece
+from .data.chunks import padded_piece
 from .model import objective as obj
 from .model.network import unravel
 from .trained import EnvPosterior, Model

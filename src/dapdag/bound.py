@@ -20,14 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ._runtime.cache import compilation_cache
-from .chunks import CHUNK_ROWS, SMALLEST_CHUNK
-from .domains import Encoded, encode
+from .data.chunks import CHUNK_ROWS, SMALLEST_CHUNK
+from .data.columns import Discrete
+from .data.layout import Encoded, encode, padded_size
+from .data.table import Table
 from .inference import infer_environment
 from .model import Decoder, Layout
 from .model.likelihoods import squared_or_cross_entropy
 from .model.network import unravel
 from .settings import Settings
-from .table import Discrete, Table, padded_size
 from .trained import Model
 from .validation import as_frame
 

@@ -9,7 +9,8 @@ import pandas as pd
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from .table import Continuous, Discrete, Standardised, Table, Variable
+from .data.columns import Continuous, Discrete, Standardised, Variable
+from .data.table import Table
 
 N_POINTS = 21
 # Rows are averaged over; more of them than this change no picture.

@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from ._runtime.cache import compilation_cache
 from ._runtime.compile import Ahead, compiled_quickly, make_room
 from ._runtime.progress import progress
-from .assembly import Sample as Sample
-from .assembly import assemble, learn_table, make_plan
+from .assembly import assemble, make_plan
+from .data.blocks import Blocks
+from .data.columns import Discrete
+from .data.sample import Sample
+from .data.sample import learn_table
+from .data.table import Table
 from .graph import DAG
 from .inference import encoded_environment, noise_scale, summarise_call
 from .lacking import Lacking, hiding_masks, learn_lacking, masked
@@ -26,9 +30,8 @@ from .levels import Levels
 from .record import Record
 from .recording import make_heldout, make_record
 from .settings import Settings
-from .table import Discrete, Table
 from .trained import Model
-from .training import Blocks, StepConfig, TrainingResult, train
+from .training import StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
 from .training.heldout import heldout_losses, heldout_means
 from .training.step import Problem, network_size

@@ -15,12 +15,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._runtime.compile import compiled
-from .domains import Encoded, encode
+from .data.columns import Discrete, Variable
+from .data.layout import Encoded, encode, padded_size
+from .data.table import Table
 from .inference import infer_environment, predict_label
 from .model import Layout, Sizes
 from .model.likelihoods import log_density, mean
 from .model.network import unravel
-from .table import Discrete, Table, Variable, padded_size
 from .trained import EnvPosterior, Model
 
 CHUNK_ROWS = 4096

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from ._runtime.compile import compiled
 from .beyond import bounded, located, trust_at
-from .chunks import SMALLEST_CHUNK, Chunks, padded_piece
-from .domains import Encoded, layout_of
+from .data.chunks import SMALLEST_CHUNK, Chunks, padded_piece
+from .data.columns import Discrete
+from .data.layout import Encoded, layout_of, padded_size
+from .data.table import Table
 from .lacking import drawn_back
 from .levels import all_classes, class_shares, site_shares
 from .model import Network, Sizes, Summary
@@ -25,7 +27,6 @@ from .model import objective as obj
 from .model.encoder import posterior
 from .model.likelihoods import bounded_log_scale, mean
 from .model.network import unravel
-from .table import Discrete, Table, padded_size
 from .trained import EnvPosterior, Model
 
 # Inside a compiled call rows go through in blocks that fit the cache.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import Discrete
+from .data.columns import Discrete
 from .training.trust import Unseen
 
 # Shares of a site are counted as if it had this many further rows with the sources' usual shares:

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .domains import Encoded, encode, sizes_of
+from .data.columns import Discrete, Variable
+from .data.layout import Encoded, encode, sizes_of
+from .data.table import Table
 from .environments import EnvironmentMap
 from .inference import infer_environment, reconstruct
-from .table import Discrete, Table, Variable
 from .trained import Model
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from .calibration import Bin, Coverage
-from .table import Continuous, Discrete, Table, Variable
+from .data.columns import Continuous, Discrete, Variable
+from .data.table import Table
 
 
 @dataclass(frozen=True)

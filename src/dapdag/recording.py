@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .calibration import interval_coverage, quantile_bins
-from .domains import sizes_of
+from .data.blocks import Blocks
+from .data.columns import Continuous, Discrete, Variable
+from .data.layout import sizes_of
+from .data.table import Table
 from .record import Heldout, Record, Source, describe_column
 from .settings import Settings
-from .table import Continuous, Discrete, Table, Variable
-from .training.blocks import Blocks
 
 PACKAGES = ("dapdag", "jax", "numpy", "pandas", "scikit-learn")
 # Means and bins of fewer rows could give away what was observed for one of them.

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from .domains import layout_of
+from .data.layout import layout_of
+from .data.table import Table
 from .lacking import Lacking
 from .levels import Levels
 from .model import Layout, Sizes
 from .model import objective as obj
-from .table import Table
 
 
 @dataclass(frozen=True)

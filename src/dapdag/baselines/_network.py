@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._estimator import NetworkEstimator
-from ..fitting import Sample
+from ..data.sample import Sample
 
 POOL = "pool"
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._estimator import NetworkClassifier, NetworkRegressor
 from .._parts import WithEnvironments
-from ..fitting import Sample
+from ..data.sample import Sample
 from ..settings import Settings
 from ._network import NetworkBaseline, sources_only
 

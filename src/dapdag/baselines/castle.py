@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._estimator import NetworkClassifier, NetworkRegressor
 from .._parts import WithGraph
-from ..fitting import Sample
+from ..data.sample import Sample
 from ..settings import Settings
 from ._network import NetworkBaseline, pooled
 

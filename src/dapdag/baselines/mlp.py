@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from .._estimator import NetworkClassifier, NetworkRegressor
-from ..fitting import Sample
+from ..data.sample import Sample
 from ..settings import Settings
 from ._network import NetworkBaseline, pooled
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
-from ..fitting import Sample
+from ..data.sample import Sample
 from ..validation import training_sample
 
 

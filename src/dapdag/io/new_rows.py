@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dapdag._runtime.text import listed, nearest, suggestion
+from dapdag.data.columns import Discrete, Variable
 from dapdag.io.columns import clean_numbers
 from dapdag.io.reading import Reading, Rows, column_names, read_tables, table_files
 from dapdag.io.study import site_labels
-from dapdag.table import Discrete, Variable
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,7 @@
 """The paper's training algorithm, for any number of independent lanes at once."""
 
-from .blocks import Blocks
 from .loop import Plan, TrainingResult, train
 from .schedule import Schedule
 from .step import State, StepConfig
 
-__all__ = ["Blocks", "Plan", "Schedule", "State", "StepConfig", "TrainingResult", "train"]
+__all__ = ["Plan", "Schedule", "State", "StepConfig", "TrainingResult", "train"]

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..data.blocks import Blocks
 from ..model import Network
 from ..model import objective as obj
 from ..model.encoder import posterior
 from ..model.likelihoods import mean
-from .blocks import Blocks
 from .step import Problem, StepConfig
 
 # Training rows of a domain that tell its E, beside its validation rows.

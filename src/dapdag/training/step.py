@@ -15,11 +15,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
+from ..data.blocks import Blocks
 from ..model import Layout, Network, Sizes
 from ..model import objective as obj
 from ..model.network import unravel
 from .adam import Moments, clipped
-from .blocks import Blocks
 from .random import normal_numbers, uniform_numbers
 from .schedule import Schedule
 

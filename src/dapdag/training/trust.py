@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._runtime.compile import compiled_plainly
+from ..data.blocks import Blocks
 from ..model import objective as obj
 from ..model.likelihoods import mean
-from .blocks import Blocks
 from .step import Problem, StepConfig
 
 SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._runtime.cache import compilation_cache
-from ...fitting import Sample, learn_table
-from ...table import Standardised
+from ...data.columns import Standardised
+from ...data.sample import Sample, learn_table
 from ...validation import as_frame, new_domains
 from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
 from .graph import learn_blanket

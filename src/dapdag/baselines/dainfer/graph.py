@@ -6,10 +6,11 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.columns import Discrete
+from ...data.table import Table
 from ...graph import to_networkx
 from ...graph_baselines.cd_nod import augmented_graph
 from ...graph_baselines.domain_test import DomainTest
-from ...table import Discrete, Table
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from ...table import Discrete, Table
+from ...data.columns import Discrete
+from ...data.table import Table
 from .densities import Modules, joint_log_density, target_loss
 from .training import Generators, make_rows
 

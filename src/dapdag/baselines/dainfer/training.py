@@ -10,7 +10,9 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from ...table import Discrete, Table, padded_size
+from ...data.columns import Discrete
+from ...data.layout import padded_size
+from ...data.table import Table
 from .densities import Modules, Rows, Weights, fit_loss, init_weights
 from .graph import Blanket, encoded_columns
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ..._estimator import NetworkClassifier, NetworkRegressor
 from ..._runtime.cache import compilation_cache
 from ..._runtime.compile import compiled
-from ...chunks import Chunks
-from ...domains import Encoded
-from ...fitting import Fit, Sample, fit_models
+from ...data.chunks import Chunks
+from ...data.layout import Encoded
+from ...data.sample import Sample
+from ...fitting import Fit, fit_models
 from ...model import Layout, Sizes
 from ...model.network import unravel
 from ...settings import Settings

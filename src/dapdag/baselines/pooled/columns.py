@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...fitting import Sample
-from ...table import Continuous, Discrete, learn_feature
+from ...data.columns import Continuous, Discrete, learn_feature
+from ...data.sample import Sample
 
 Array = NDArray[np.float64]
 Scale = Literal["raw", "standard", "rank"]

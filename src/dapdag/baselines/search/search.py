@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...fitting import Sample
+from ...data.sample import Sample
 from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
 
 # One domain that nobody can predict must not choose the hyper-parameters for all others.

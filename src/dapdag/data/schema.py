@@ -5,9 +5,9 @@ from collections.abc import Hashable
 import numpy as np
 import pandas as pd
 
-from .record import Record
+from ..record import Record
+from .columns import OTHER, Discrete, Variable
 from .table import Table
-from .variables import OTHER, Discrete, Variable
 
 
 def schema_frame(table: Table, record: Record | None) -> pd.DataFrame:

@@ -3,16 +3,9 @@ import pandas as pd
 import pytest
 from scipy.stats import kurtosis, norm
 
-from dapdag.domains import layout_of
-from dapdag.table import (
-    Continuous,
-    Discrete,
-    Standardised,
-    Table,
-    column_owner,
-    learn_feature,
-    padded_size,
-)
+from dapdag.data.columns import Continuous, Discrete, Standardised, learn_feature
+from dapdag.data.layout import column_owner, layout_of, padded_size
+from dapdag.data.table import Table
 
 
 def sources(kind, n=1000):

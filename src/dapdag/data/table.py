@@ -4,7 +4,7 @@ What a column means (its type, its scale, its range) is learned on the sources a
 target scaled by its own statistics would lose the very shift that E has to explain.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .variables import (
-    OTHER,
-    Continuous,
-    Discrete,
-    FloatArray,
-    Standardised,
-    Variable,
-    learn_feature,
-)
-
-__all__ = ["Continuous", "Discrete", "Standardised", "Table", "Variable", "learn_feature"]
+from .columns import OTHER, Discrete, FloatArray, Variable
 
 
 @dataclass(frozen=True)
@@ -91,24 +81,3 @@ def _numbers(name: Hashable, column: pd.Series) -> NDArray[np.float64]:
         raise ValueError(
             f"column {name!r} held numbers in the sources, but here it does not ({error})"
         ) from error
-
-
-def padded_size(n: int, smallest: int = 4) -> int:
-    """The next of few sizes (2ᵏ and 3·2ᵏ): tables of similar size share compiled programs."""
-    size = smallest
-    while size < n:
-        half = size + size // 2
-        if half >= n and size >= 8:
-            return half
-        size *= 2
-    return size
-
-
-def column_owner(variables: Sequence[Variable], columns: int) -> NDArray[np.int64]:
-    """For each column the index of its variable, −1 for padding."""
-    owner = np.full(columns, -1)
-    start = 0
-    for v, variable in enumerate(variables):
-        owner[start : start + variable.width] = v
-        start += variable.width
-    return owner

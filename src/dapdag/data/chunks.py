@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .domains import Encoded, encode
-from .table import Table, padded_size
+from .layout import Encoded, encode, padded_size
+from .table import Table
 
 T = TypeVar("T")
 

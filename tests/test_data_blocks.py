@@ -2,8 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dapdag.domains import Encoded, encode, layout_of, make_blocks, sizes_of, steps_per_epoch
-from dapdag.table import Discrete, Standardised, Table, learn_feature
+from dapdag.data.blocks import make_blocks, steps_per_epoch
+from dapdag.data.columns import Discrete, Standardised, learn_feature
+from dapdag.data.layout import Encoded, encode, layout_of, sizes_of
+from dapdag.data.table import Table
 
 
 def numbered(sizes):

@@ -1,0 +1,1 @@
+"""Tables → arrays: columns and their types, samples of several domains, blocks, chunks."""
