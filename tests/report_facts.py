@@ -7,8 +7,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from dapdag.calibration import equal_bins, interval_coverage, quantile_bins
 from dapdag.effects import EnvironmentEffects
+from dapdag.inference.reliability import equal_bins, interval_coverage, quantile_bins
 from dapdag.record import Column, Heldout, Record, Source
 from dapdag.report.facts import Facts, New
 from dapdag.report.scores import NewScores

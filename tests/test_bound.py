@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.bound import Bound, cyclicity, generalisation_bound
-from dapdag.inference import infer_environment
+from dapdag.inference.environment import infer_environment
 from dapdag.model.network import unravel
 
 SMALL = {"hidden": 4, "max_epochs": 10, "n_members": 2, "n_draws": 4, "steps": 2}

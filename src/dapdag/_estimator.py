@@ -16,14 +16,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from . import inference
 from ._runtime.cache import compilation_cache
 from .data.columns import Discrete
 from .data.sample import Sample
 from .data.schema import duplicates, schema_frame
 from .fitting import Fit, fit_models
+from .inference.fitted import Model
+from .inference.prediction import LabelDistribution, predict_domain
 from .settings import Settings, check_settings
-from .trained import Model
 from .validation import as_frame, new_domains, training_sample
 
 # A feature that few rows lack says nothing about their domain.
@@ -111,7 +111,7 @@ class NetworkEstimator(BaseEstimator):
             )
         return model, frame
 
-    def _label_distribution(self, X: Any, sample_domain: Any) -> inference.LabelDistribution:
+    def _label_distribution(self, X: Any, sample_domain: Any) -> LabelDistribution:
         """The label's distribution row by row, each domain under its own E."""
         model, frame = self._ready(X)
         labels, codes = new_domains(sample_domain, len(frame))
@@ -120,14 +120,14 @@ class NetworkEstimator(BaseEstimator):
             for d in range(len(labels)):
                 rows = frame if len(labels) == 1 else frame.iloc[np.flatnonzero(codes == d)]
                 _report_absent_features(model, rows, labels[d])
-                parts.append(inference.predict_domain(model, rows))
+                parts.append(predict_domain(model, rows))
         if len(parts) == 1:
             return parts[0]
         back = np.argsort(np.argsort(codes, kind="stable"), kind="stable")
         mean = np.concatenate([p.mean for p in parts])[back]
         if parts[0].variance is None:
-            return inference.LabelDistribution(mean, None)
-        return inference.LabelDistribution(
+            return LabelDistribution(mean, None)
+        return LabelDistribution(
             mean,
             np.concatenate([p.variance for p in parts])[back],
         )

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from . import inference
 from ._estimator import NetworkEstimator
 from ._runtime.cache import compilation_cache
-from .environments import EnvironmentMap
 from .fitting import Fit
 from .graph import to_networkx
-from .trained import EnvPosterior, Model
-from .unexplained import unexplained, unlike_features, unlike_sources
+from .inference.coordinates import EnvironmentMap
+from .inference.environment import infer_environment
+from .inference.fitted import EnvPosterior, Model
+from .inference.novelty import unexplained, unlike_features, unlike_sources
 from .validation import new_domains
 
 # Domains, and features of one, that a warning names.
@@ -61,7 +61,7 @@ class WithEnvironments(NetworkEstimator):
         labels, codes = new_domains(sample_domain, len(frame))
         parts = [frame.iloc[np.flatnonzero(codes == d)] for d in range(len(labels))]
         with compilation_cache():
-            found = [inference.infer_environment(model, part) for part in parts]
+            found = [infer_environment(model, part) for part in parts]
             excess = [unexplained(model, *site) for site in zip(parts, found, strict=True)]
         return labels, found, np.stack(excess)
 
@@ -69,7 +69,7 @@ class WithEnvironments(NetworkEstimator):
         """`n` draws from the posterior of E of the domain `X`: array of shape (n, env_dim)."""
         model, frame = self._ready(X)
         with compilation_cache():
-            q = inference.infer_environment(model, frame)
+            q = infer_environment(model, frame)
         return self._map_.draw(q, n, np.random.default_rng(random_state))
 
 
@@ -114,7 +114,7 @@ class WithGraph(NetworkEstimator):
 
         A cell is judged by its parents and children in `graph_`; what was observed stays.
         """
-        from .imputation import impute_frame
+        from .inference.imputation import impute_frame
 
         model, frame = self._ready(X)
         labels, codes = new_domains(sample_domain, len(frame))
@@ -125,7 +125,7 @@ class WithGraph(NetworkEstimator):
         self, X: Any, y: Any, sample_domain: Any = None, env: Any = None
     ) -> pd.DataFrame:
         """Expected value of every variable from its parents, and from E where there is one."""
-        from .reconstruction import reconstruct_frame
+        from .inference.reconstruction import reconstruct_frame
 
         model, frame = self._ready(X)
         labels, codes = new_domains(sample_domain, len(frame))

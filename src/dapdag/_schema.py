@@ -20,12 +20,12 @@ from .data.layout import sizes_of
 from .data.table import Table
 from .fitting import Fit
 from .graph import DAG
-from .lacking import Lacking
-from .levels import Levels, class_shares
+from .inference.fitted import Model
+from .inference.missing import Lacking
+from .inference.recalibration import Levels, class_shares
 from .model import Network, Sizes
 from .model.acyclicity import ACYCLICITY
 from .model.objective import Formulation
-from .trained import Model
 
 Arrays = dict[str, NDArray]
 

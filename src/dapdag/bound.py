@@ -24,12 +24,12 @@ from .data.chunks import CHUNK_ROWS, SMALLEST_CHUNK
 from .data.columns import Discrete
 from .data.layout import Encoded, encode, padded_size
 from .data.table import Table
-from .inference import infer_environment
+from .inference.environment import infer_environment
+from .inference.fitted import Model
 from .model import Decoder, Layout
 from .model.likelihoods import squared_or_cross_entropy
 from .model.network import unravel
 from .settings import Settings
-from .trained import Model
 from .validation import as_frame
 
 _MEANING = {

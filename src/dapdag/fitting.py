@@ -20,22 +20,22 @@ from ._runtime.progress import progress
 from .assembly import assemble, make_plan
 from .data.blocks import Blocks
 from .data.columns import Discrete
-from .data.sample import Sample
-from .data.sample import learn_table
+from .data.sample import Sample, learn_table
 from .data.table import Table
 from .graph import DAG
-from .inference import encoded_environment, noise_scale, summarise_call
-from .lacking import Lacking, hiding_masks, learn_lacking, masked
-from .levels import Levels
+from .inference.environment import encoded_environment, summarise_call
+from .inference.fitted import Model
+from .inference.missing import Lacking, hiding_masks, learn_lacking, masked
+from .inference.novelty import largest_losses
+from .inference.prediction import noise_scale
+from .inference.recalibration import Levels
 from .record import Record
 from .recording import make_heldout, make_record
 from .settings import Settings
-from .trained import Model
 from .training import StepConfig, TrainingResult, train
 from .training.checkpoint import Checkpoint
 from .training.heldout import heldout_losses, heldout_means
 from .training.step import Problem, network_size
-from .unexplained import largest_losses
 
 FEW_RESIDUALS = 30
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from .calibration import Bin, Coverage
 from .data.columns import Continuous, Discrete, Variable
 from .data.table import Table
+from .inference.reliability import Bin, Coverage
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .calibration import interval_coverage, quantile_bins
 from .data.blocks import Blocks
 from .data.columns import Continuous, Discrete, Variable
 from .data.layout import sizes_of
 from .data.table import Table
+from .inference.reliability import interval_coverage, quantile_bins
 from .record import Heldout, Record, Source, describe_column
 from .settings import Settings
 

@@ -4,7 +4,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from dapdag.calibration import N_BINS, Bin, calibration_error, equal_bins, interval_coverage, wilson
+from dapdag.inference.reliability import (
+    N_BINS,
+    Bin,
+    calibration_error,
+    equal_bins,
+    interval_coverage,
+    wilson,
+)
 from dapdag.plotting import _style as style
 from dapdag.plotting.predictions import column
 

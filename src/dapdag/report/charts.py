@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..calibration import Bin, wilson
+from ..inference.reliability import Bin, wilson
 from ..plotting._labels import shortened
 from ..plotting._plane import RADIUS_95, plane_of
 from .markup import Markup, number, percent, plural, tag

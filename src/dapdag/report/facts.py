@@ -14,10 +14,10 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ..effects import EnvironmentEffects, column_variables, environment_effects
+from ..inference.fitted import Model
+from ..inference.novelty import unlike_features
 from ..record import Column, Record, describe_column
 from ..recording import cell_faults
-from ..trained import Model
-from ..unexplained import unlike_features
 from ..validation import as_frame, new_domains
 from .markup import level, listing
 from .scores import NewScores, score_new

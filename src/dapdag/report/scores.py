@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from ..calibration import Bin, equal_bins
 from ..evaluate.metrics import METRICS, class_scores, number_scores
 from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
+from ..inference.reliability import Bin, equal_bins
 
 MEANING = {
     "log_loss": "how surprised the model is by what happened; 0 is best, lower is better",

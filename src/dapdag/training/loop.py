@@ -14,11 +14,12 @@ import numpy as np
 
 from .._runtime.compile import Ahead, compiled, compiled_plainly
 from ..graph import DAG, extract_dag
+from ..inference.stacking import Unseen, growth_at, trust_of
 from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
 from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
-from .trust import Unseen, growth_at, left_out, trust_of
+from .trust import left_out
 
 T = TypeVar("T")
 

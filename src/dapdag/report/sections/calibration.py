@@ -1,6 +1,6 @@
 """Do the predictions mean what they say?"""
 
-from ...calibration import calibration_error
+from ...inference.reliability import calibration_error
 from ..charts import predicted_against_observed, reliability
 from ..facts import Facts
 from ..markup import Markup, figure, markup, number, paragraph, percent, plural, table, tag

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .data.columns import Discrete, Variable
-from .data.layout import Encoded, encode, sizes_of
-from .data.table import Table
-from .environments import EnvironmentMap
-from .inference import infer_environment, reconstruct
-from .trained import Model
+from ..data.columns import Discrete, Variable
+from ..data.layout import Encoded, encode, sizes_of
+from ..data.table import Table
+from .coordinates import EnvironmentMap
+from .environment import infer_environment
+from .fitted import Model
+from .prediction import reconstruct
 
 
 def reconstruct_frame(

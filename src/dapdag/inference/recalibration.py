@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .data.columns import Discrete
-from .training.trust import Unseen
+from ..data.columns import Discrete
+from .stacking import Unseen
 
 # Shares of a site are counted as if it had this many further rows with the sources' usual shares:
 # of a few rows nobody can tell whether their site is unusual or they are.

@@ -6,6 +6,7 @@ the site's features likeliest? That question has an answer wherever E lies.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,16 +14,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._runtime.compile import compiled_quickly
-from .data.chunks import padded_piece
-from .model import objective as obj
-from .model.network import unravel
-from .trained import EnvPosterior, Model
+from .._runtime.compile import compiled, compiled_quickly
+from ..data.chunks import Chunks, padded_piece
+from ..data.layout import Encoded, layout_of
+from ..data.table import Table
+from ..model import Sizes, Summary
+from ..model import objective as obj
+from ..model.encoder import posterior
+from ..model.network import unravel
+from .fitted import EnvPosterior, Model
+from .programs import in_blocks
+
+# A posterior this narrow, as a share of the spread of the sources' E, adds nothing to the label's
+# variance that could be seen: its mean stands for it, and large domains predict fast.
+NARROW = 0.02
 
 # How far beyond the sources a prediction follows E, in ranges that they span.
 BEYOND = 2.0
-# At this distance beyond the sources, in ranges, the votes that see E are alone where they lead.
-WHOLLY = 0.2
 # Rows that tell where E lies.
 ROWS = 1024
 # Candidates for E in one dimension.
@@ -47,23 +55,6 @@ def distance_beyond(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
     low, high = model.source_span
     excess = np.maximum(np.maximum(low - q.mean, q.mean - high), 0.0)
     return np.asarray(excess / np.maximum(high - low, 1e-12))
-
-
-def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
-    """How much each vote counts at a domain: E more, the farther it lies beyond the sources.
-
-    Among the sources a mixture with the pooled votes steadies the prediction. Beyond them the
-    pooled votes still answer for a site in their midst; so where E makes the greater part of the
-    prediction, it comes to make all of it.
-    """
-    n = model.sizes.n_predictors
-    share = model.trust[:n].sum()
-    beyond = float(distance_beyond(model, q).mean())
-    if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
-        return model.trust.astype(np.float32)
-    grown = share + (1.0 - share) * min(beyond / WHOLLY, 1.0)
-    part = np.where(np.arange(len(model.trust)) < n, grown / share, (1.0 - grown) / (1.0 - share))
-    return (model.trust * part).astype(np.float32)
 
 
 def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
@@ -148,3 +139,99 @@ def _log_densities(sizes, formulation, layout, vectors, parents, asked, points, 
         return jax.lax.map(at, points)
 
     return jax.lax.map(lambda lane: member(*lane), (jnp.asarray(vectors), jnp.asarray(points)))
+
+
+def _no_rows(model: Model) -> Summary:
+    zero = np.zeros((model.n_members, model.sizes.env_dim))
+    return Summary(zero, zero)  # type: ignore[arg-type]
+
+
+def summarise(model: Model, chunks: Chunks) -> Summary:
+    """The encoder's summary of all rows of one domain, per member: [members, dim]."""
+
+    def part(data: Encoded, present: NDArray[np.float32]) -> Summary:
+        found = _summarise(
+            model.sizes,
+            model.layout,
+            model.vectors,
+            model.prior_precision,
+            data.values,
+            data.observed,
+            present,
+        )
+        # Sums over chunks are kept in double precision: a million rows must not lose the last.
+        return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
+
+    return sum((found for _, found in chunks.map(part)), start=_no_rows(model))
+
+
+def summarise_call(
+    table: Table, sizes: Sizes, vectors: NDArray, prior_precision: float, X: pd.DataFrame
+) -> tuple[Any, ...]:
+    """The program that `summarise` will call for rows like these, and its arguments."""
+    layout = jax.tree.map(jnp.asarray, layout_of(table, sizes.indicators))
+    data, present = padded_piece(table, X)
+    cells = data.values, data.observed, present
+    return _summarise, sizes, layout, vectors, prior_precision, *cells
+
+
+def environment_of(model: Model, summary: Summary) -> EnvPosterior:
+    """Posterior of E from a summary; a model without environments has E = 0 for certain."""
+    if not model.formulation.uses_environment:
+        zero = np.zeros((model.n_members, model.sizes.env_dim))
+        return EnvPosterior(zero, zero)
+    q = posterior(summary, model.prior_precision)
+    return EnvPosterior(np.asarray(q.mean), np.asarray(q.variance))
+
+
+def infer_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
+    """Posterior of E of the domain that `X` holds."""
+    return infer_from(model, Chunks(model.table, X))
+
+
+def encoded_environment(model: Model, X: pd.DataFrame) -> EnvPosterior:
+    """Posterior of E as the encoder alone sees it: right for the sources, which taught it."""
+    return _encode(model, Chunks(model.table, X))
+
+
+def infer_from(model: Model, chunks: Chunks) -> EnvPosterior:
+    q = _encode(model, chunks)
+    return located(model, chunks.X, q) if model.formulation.uses_environment else q
+
+
+def _encode(model: Model, chunks: Chunks) -> EnvPosterior:
+    # Without environments nothing depends on the rows: no need to go through them.
+    uses = model.formulation.uses_environment
+    return environment_of(model, summarise(model, chunks) if uses else _no_rows(model))
+
+
+def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
+    """Points of E to average over: [members, draws, dim].
+
+    The paper's Monte Carlo draws; μ alone for the point formulation and for a narrow posterior.
+    Points far beyond the sources are brought back to where the networks can be trusted to bend on
+    as they were taught to; `environment` still tells where they were.
+    """
+    points = _unbounded_draws(model, q)
+    return bounded(model, points).astype(np.float32)
+
+
+def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
+    deviation = np.sqrt(q.variance)
+    spread = model.source_mean.std(1)
+    if not model.formulation.bayesian or np.all(deviation <= NARROW * spread):
+        return q.mean[:, None]
+    return q.mean[:, None] + deviation[:, None] * model.normal
+
+
+@compiled
+def _summarise(sizes, layout, vectors, prior_precision, values, observed, present) -> Summary:
+    networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
+
+    def block(rows: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        inputs = layout.inputs(rows[0], rows[1])
+        sums = jax.vmap(lambda n: n.summarise(layout, inputs, rows[2], prior_precision))(networks)
+        return sums.excess[None], sums.weighted[None]  # [1, members, dim]
+
+    excess, weighted = in_blocks(block, (values, observed, present))
+    return Summary(excess.sum(0), weighted.sum(0))

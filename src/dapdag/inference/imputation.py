@@ -14,15 +14,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._runtime.compile import compiled
-from .data.columns import Discrete, Variable
-from .data.layout import Encoded, encode, padded_size
-from .data.table import Table
-from .inference import infer_environment, predict_label
-from .model import Layout, Sizes
-from .model.likelihoods import log_density, mean
-from .model.network import unravel
-from .trained import EnvPosterior, Model
+from .._runtime.compile import compiled
+from ..data.columns import Discrete, Variable
+from ..data.layout import Encoded, encode, padded_size
+from ..data.table import Table
+from ..model import Layout, Sizes
+from ..model.likelihoods import log_density, mean
+from ..model.network import unravel
+from .environment import infer_environment
+from .fitted import EnvPosterior, Model
+from .prediction import predict_label
 
 CHUNK_ROWS = 4096
 SMALLEST_CHUNK = 64

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dapdag import DAPDAGRegressor, beyond
+from dapdag import DAPDAGRegressor
 from dapdag.datasets import make_regression_domains
-from dapdag.inference import encoded_environment, infer_environment
-from dapdag.trained import EnvPosterior
+from dapdag.inference import environment as beyond
+from dapdag.inference.environment import encoded_environment, infer_environment
+from dapdag.inference.fitted import EnvPosterior
 
 FAR, MIDST = 6, 7
 ENV = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 2.0, 0.1]

@@ -8,7 +8,7 @@ import pytest
 
 import dapdag
 from dapdag import DAPDAGRegressor
-from dapdag.unexplained import UNLIKE, largest_losses, unlike_sources
+from dapdag.inference.novelty import UNLIKE, largest_losses, unlike_sources
 
 FEATURES = ["x", "z", "v"]
 SMALL = {"n_members": 2, "hidden": 8, "max_epochs": 60, "random_state": 0}

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dapdag.calibration import (
+from dapdag.inference.reliability import (
     calibration_error,
     equal_bins,
     interval_coverage,

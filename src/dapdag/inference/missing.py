@@ -12,10 +12,10 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from .data.blocks import Blocks
-from .data.columns import Discrete
-from .data.table import Table
-from .levels import all_classes, class_shares, site_shares
+from ..data.blocks import Blocks
+from ..data.columns import Discrete
+from ..data.table import Table
+from .recalibration import all_classes, class_shares, site_shares
 
 SLOPES = np.linspace(0.2, 1.0, 17)
 FEWEST_ROWS = 30

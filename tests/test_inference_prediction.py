@@ -7,24 +7,26 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from test_paper_statements import fitted, simulated
 
-from dapdag import assembly, beyond, inference
+from dapdag import assembly
 from dapdag.data import chunks
 from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
 from dapdag.data.table import Table
-from dapdag.environments import EnvironmentMap
-from dapdag.inference import (
+from dapdag.inference import environment as beyond
+from dapdag.inference import prediction as inference
+from dapdag.inference.coordinates import EnvironmentMap
+from dapdag.inference.environment import (
     draws_of,
     environment_of,
     infer_environment,
-    predict_label,
     summarise,
 )
-from dapdag.lacking import Lacking
+from dapdag.inference.fitted import EnvPosterior, Model
+from dapdag.inference.missing import Lacking
+from dapdag.inference.prediction import predict_label
 from dapdag.model import Network, Sizes
 from dapdag.model.objective import Formulation
 from dapdag.settings import Settings
-from dapdag.trained import EnvPosterior, Model
 
 ROWS, DIM, MEMBERS = 60, 2, 2
 

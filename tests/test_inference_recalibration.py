@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGClassifier
-from dapdag.levels import Levels, all_classes, belief_in, level, site_shares
+from dapdag.inference.recalibration import Levels, all_classes, belief_in, level, site_shares
 
 
 def two(logits):

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from .data.layout import layout_of
-from .data.table import Table
-from .lacking import Lacking
-from .levels import Levels
-from .model import Layout, Sizes
-from .model import objective as obj
+from ..data.layout import layout_of
+from ..data.table import Table
+from ..model import Layout, Sizes
+from ..model import objective as obj
+from .missing import Lacking
+from .recalibration import Levels
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._runtime.compile import compiled_quickly
-from .data.chunks import padded_piece
-from .model import objective as obj
-from .model.network import unravel
-from .trained import EnvPosterior, Model
+from .._runtime.compile import compiled_quickly
+from ..data.chunks import padded_piece
+from ..model import objective as obj
+from ..model.network import unravel
+from .fitted import EnvPosterior, Model
 
 # A feature is unlike the sources when its cells are this much less likely (a factor of e).
 UNLIKE = 1.0

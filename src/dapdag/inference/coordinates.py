@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .trained import EnvPosterior, Model
+from .fitted import EnvPosterior, Model
 
 FloatArray = NDArray[np.float64]
 
