@@ -7,13 +7,13 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from test_paper_statements import fitted, simulated
 
-from dapdag import assembly
 from dapdag.data import chunks
 from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
 from dapdag.data.table import Table
 from dapdag.inference import environment as beyond
 from dapdag.inference import prediction as inference
+from dapdag.inference import programs
 from dapdag.inference.coordinates import EnvironmentMap
 from dapdag.inference.environment import (
     draws_of,
@@ -26,7 +26,8 @@ from dapdag.inference.missing import Lacking
 from dapdag.inference.prediction import predict_label
 from dapdag.model import Network, Sizes
 from dapdag.model.objective import Formulation
-from dapdag.settings import Settings
+from dapdag.training import assemble as assembly
+from dapdag.training.settings import Settings
 
 ROWS, DIM, MEMBERS = 60, 2, 2
 
@@ -124,7 +125,7 @@ def test_blocks_within_a_chunk_change_nothing(monkeypatch):
     model, X = make_model(), make_rows(120)
     q = environment_of(model, summary_of(model, X[:60]) + summary_of(model, X[60:]))
     halves = [predict_label(model, part, q).mean for part in (X[:60], X[60:])]
-    monkeypatch.setattr(inference, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(programs, "BLOCK_ROWS", 32)
     assert_same_environment(infer_environment(model, X), q)
     np.testing.assert_allclose(
         predict_label(model, X, q).mean, np.concatenate(halves), rtol=1e-4, atol=1e-5
@@ -212,7 +213,7 @@ def test_the_point_formulation_uses_the_mean_alone(monkeypatch):
 
 def narrow(model):
     """A posterior that is narrow against the sources' spread."""
-    sd = 0.9 * inference.NARROW * model.source_mean.std(1)
+    sd = 0.9 * beyond.NARROW * model.source_mean.std(1)
     return EnvPosterior(np.array([[0.5, -1.0], [0.2, 0.9]]), sd**2)
 
 
@@ -228,7 +229,7 @@ def test_few_points_predict_like_brute_force_monte_carlo(monkeypatch):
     model, X = make_model(), make_rows(ROWS)
     q = narrow(model)
     few = predict_label(model, X, q)
-    monkeypatch.setattr(inference, "NARROW", 0.0)
+    monkeypatch.setattr(beyond, "NARROW", 0.0)
     many = replace(model, normal=np.random.default_rng(5).normal(size=(4000, DIM)))
     brute = predict_label(many, X, q)
     spread = np.sqrt(brute.variance)
@@ -389,5 +390,5 @@ def test_beyond_the_sources_the_votes_that_lead_are_alone(share, position, expec
     )
     low, high = model.source_mean.min(1), model.source_mean.max(1)
     mean = low + position * (high - low)
-    trust = beyond.trust_at(model, EnvPosterior(mean, np.zeros_like(mean)))
+    trust = inference.trust_at(model, EnvPosterior(mean, np.zeros_like(mean)))
     np.testing.assert_allclose(trust, [expected, 1 - expected], rtol=1e-5)

@@ -18,8 +18,8 @@ from sklearn.exceptions import NotFittedError
 
 import dapdag
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
-from dapdag._schema import decode_scalar, encode_scalar
 from dapdag.persistence import load, save
+from dapdag.storage.scalars import decode_scalar, encode_scalar
 
 SMALL = {"hidden": 4, "max_epochs": 10, "n_members": 2, "n_draws": 4, "steps": 2}
 SITES = np.repeat(["Oslo", "Łódź", "Rome"], 40)

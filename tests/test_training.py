@@ -9,18 +9,18 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from dapdag import assembly
 from dapdag._runtime.cache import compilation_cache
 from dapdag.data.blocks import make_blocks
 from dapdag.data.layout import Encoded
 from dapdag.datasets import make_regression_domains
 from dapdag.model import objective as obj
 from dapdag.model.network import unravel
-from dapdag.settings import Settings
+from dapdag.training import assemble as assembly
 from dapdag.training import checkpoint as checkpoint_module
 from dapdag.training import loop, train
 from dapdag.training.checkpoint import Checkpoint
 from dapdag.training.loop import HISTORY, _Run
+from dapdag.training.settings import Settings
 from dapdag.training.step import _draw_batch, in_predictor, validation_loss
 
 EPOCHS = 30

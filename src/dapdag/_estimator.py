@@ -20,10 +20,10 @@ from ._runtime.cache import compilation_cache
 from .data.columns import Discrete
 from .data.sample import Sample
 from .data.schema import duplicates, schema_frame
-from .fitting import Fit, fit_models
-from .inference.fitted import Model
+from .inference.fitted import Fit, Model
 from .inference.prediction import LabelDistribution, predict_domain
-from .settings import Settings, check_settings
+from .training.fit import fit_models
+from .training.settings import Settings, check_settings
 from .validation import as_frame, new_domains, training_sample
 
 # A feature that few rows lack says nothing about their domain.

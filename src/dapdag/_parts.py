@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from ._estimator import NetworkEstimator
 from ._runtime.cache import compilation_cache
-from .fitting import Fit
 from .graph import to_networkx
 from .inference.coordinates import EnvironmentMap
 from .inference.environment import infer_environment
-from .inference.fitted import EnvPosterior, Model
+from .inference.fitted import EnvPosterior, Fit, Model
 from .inference.novelty import unexplained, unlike_features, unlike_sources
 from .validation import new_domains
 

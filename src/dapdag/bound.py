@@ -29,7 +29,7 @@ from .inference.fitted import Model
 from .model import Decoder, Layout
 from .model.likelihoods import squared_or_cross_entropy
 from .model.network import unravel
-from .settings import Settings
+from .training.settings import Settings
 from .validation import as_frame
 
 _MEANING = {

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ._estimator import NetworkClassifier, NetworkRegressor
 from ._parts import WithEnvironments, WithGraph
-from .fitting import Fit
+from .inference.fitted import Fit
 
 
 class DAPDAGEstimator(WithEnvironments, WithGraph):

@@ -24,16 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._runtime.files import atomic_write_bytes
-from ._schema import (
-    Arrays,
-    decode_fit,
-    decode_frame,
-    decode_scalar,
-    encode_fit,
-    encode_frame,
-    encode_scalar,
-)
 from .record import Record
+from .storage.fit import Arrays, decode_fit, encode_fit
+from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
 
 FORMAT = "dapdag-model"
 FORMAT_VERSION = 1

@@ -11,7 +11,6 @@ import pandas as pd
 
 from .data.columns import Continuous, Discrete, Variable
 from .data.table import Table
-from .inference.reliability import Bin, Coverage
 
 
 @dataclass(frozen=True)
@@ -143,3 +142,20 @@ def _heldout(coded: Mapping[str, Any]) -> Heldout:
         ),
         tuple(Coverage(float(c["level"]), float(c["observed"])) for c in coded["coverage"]),
     )
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Rows with similar predictions: how many, what was predicted, what was observed (means)."""
+
+    rows: int
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The share of rows that lie in the central interval of this nominal level."""
+
+    level: float
+    observed: float

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .._estimator import NetworkClassifier, NetworkRegressor
 from .._parts import WithEnvironments
 from ..data.sample import Sample
-from ..settings import Settings
+from ..training.settings import Settings
 from ._network import NetworkBaseline, sources_only
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from .._estimator import NetworkClassifier, NetworkRegressor
 from .._parts import WithGraph
 from ..data.sample import Sample
-from ..settings import Settings
+from ..training.settings import Settings
 from ._network import NetworkBaseline, pooled
 
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from .._estimator import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
-from ..settings import Settings
+from ..training.settings import Settings
 from ._network import NetworkBaseline, pooled
 
 

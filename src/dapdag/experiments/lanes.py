@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from .._estimator import NetworkEstimator
-from ..fitting import fit_models
+from ..training.fit import fit_models
 from ..validation import training_sample
 
 Dataset = tuple[Any, Any, Any]  # X, y, sample_domain

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.layout import layout_of
 from ..data.table import Table
+from ..graph import DAG
 from ..model import Layout, Sizes
 from ..model import objective as obj
+from ..record import Record
 from .missing import Lacking
 from .recalibration import Levels
 
@@ -56,3 +59,18 @@ class EnvPosterior:
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A trained model and the record of its training."""
+
+    model: Model
+    adjacency: NDArray[np.float64]  # filter norms when the graph was read off, [V, V] unpadded
+    dag: DAG
+    strength: NDArray[np.float64]
+    env_strength: NDArray[np.float64]
+    history: pd.DataFrame
+    n_epochs: int
+    interrupted: bool
+    record: Record | None = None  # None in files of versions that kept none

@@ -1,30 +1,13 @@
 """Do predictions mean what they say? Observed against predicted, in bins and in intervals."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
+from ..record import Bin, Coverage
+
 N_BINS = 10
 LEVELS = (0.5, 0.8, 0.9, 0.95)
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Rows with similar predictions: how many, what was predicted, what was observed (means)."""
-
-    rows: int
-    predicted: float
-    observed: float
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The share of rows that lie in the central interval of this nominal level."""
-
-    level: float
-    observed: float
 
 
 def equal_bins(true: ArrayLike, predicted: ArrayLike, n_bins: int = N_BINS) -> list[Bin]:

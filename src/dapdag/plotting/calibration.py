@@ -6,7 +6,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dapdag.inference.reliability import (
     N_BINS,
-    Bin,
     calibration_error,
     equal_bins,
     interval_coverage,
@@ -14,6 +13,7 @@ from dapdag.inference.reliability import (
 )
 from dapdag.plotting import _style as style
 from dapdag.plotting.predictions import column
+from dapdag.record import Bin
 
 # Where the columns of counts stand in a calibration plot.
 FOOT = -0.2

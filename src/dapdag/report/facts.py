@@ -17,7 +17,7 @@ from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..inference.fitted import Model
 from ..inference.novelty import unlike_features
 from ..record import Column, Record, describe_column
-from ..recording import cell_faults
+from ..training.summary import cell_faults
 from ..validation import as_frame, new_domains
 from .markup import level, listing
 from .scores import NewScores, score_new

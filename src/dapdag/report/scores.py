@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 from ..evaluate.metrics import METRICS, class_scores, number_scores
 from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
-from ..inference.reliability import Bin, equal_bins
+from ..inference.reliability import equal_bins
+from ..record import Bin
 
 MEANING = {
     "log_loss": "how surprised the model is by what happened; 0 is best, lower is better",

@@ -18,8 +18,8 @@ from ..inference.stacking import Unseen, growth_at, trust_of
 from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
+from .crossfit import left_out
 from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
-from .trust import left_out
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from ..data.blocks import Blocks
 from ..model import Layout, Network, Sizes
 from ..model import objective as obj
 from ..model.network import unravel
-from .adam import Moments, clipped
+from .optimiser import Moments, clipped
 from .random import normal_numbers, uniform_numbers
 from .schedule import Schedule
 

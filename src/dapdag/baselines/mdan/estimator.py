@@ -16,10 +16,11 @@ from ..._runtime.compile import compiled
 from ...data.chunks import Chunks
 from ...data.layout import Encoded
 from ...data.sample import Sample
-from ...fitting import Fit, fit_models
+from ...inference.fitted import Fit
 from ...model import Layout, Sizes
 from ...model.network import unravel
-from ...settings import Settings
+from ...training.fit import fit_models
+from ...training.settings import Settings
 from ...training.step import Problem, StepConfig
 from ..mlp import PooledMLP
 from .network import MODES, Bound, features_of

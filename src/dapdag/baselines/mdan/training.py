@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...model import Network
 from ...model import objective as obj
 from ...model.network import unravel
-from ...training.adam import clipped
+from ...training.optimiser import clipped
 from ...training.random import uniform_numbers
 from ...training.step import (
     Problem,

@@ -7,17 +7,17 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from .data.blocks import make_blocks, steps_per_epoch
-from .data.layout import Encoded, kinds_of, layout_of, sizes_of
-from .data.sample import Sample, encode_sample
-from .data.table import Table
-from .inference.stacking import even_trust
-from .model import Sizes
-from .model import objective as obj
+from ..data.blocks import make_blocks, steps_per_epoch
+from ..data.layout import Encoded, kinds_of, layout_of, sizes_of
+from ..data.sample import Sample, encode_sample
+from ..data.table import Table
+from ..inference.stacking import even_trust
+from ..model import Sizes
+from ..model import objective as obj
+from . import Plan, Schedule, StepConfig
+from .crossfit import first_lessons
 from .settings import Settings
-from .training import Plan, Schedule, StepConfig
-from .training.step import Problem
-from .training.trust import first_lessons
+from .step import Problem
 
 RAMP, JUDGE, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.4, 0.6, 30.0, 0.02
 # How much faster than structure and E the label's networks learn. Numbers are plain targets; for

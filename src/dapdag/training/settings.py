@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .model.acyclicity import ACYCLICITY
+from ..model.acyclicity import ACYCLICITY
 
 
 @dataclass(frozen=True)

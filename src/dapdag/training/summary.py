@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .data.blocks import Blocks
-from .data.columns import Continuous, Discrete, Variable
-from .data.layout import sizes_of
-from .data.table import Table
-from .inference.reliability import interval_coverage, quantile_bins
-from .record import Heldout, Record, Source, describe_column
+from ..data.blocks import Blocks
+from ..data.columns import Continuous, Discrete, Variable
+from ..data.layout import sizes_of
+from ..data.table import Table
+from ..inference.reliability import interval_coverage, quantile_bins
+from ..record import Heldout, Record, Source, describe_column
 from .settings import Settings
 
 PACKAGES = ("dapdag", "jax", "numpy", "pandas", "scikit-learn")

@@ -4,7 +4,7 @@ Several tables of one shape train as lanes of one program, and so do the members
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -14,45 +14,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._runtime.cache import compilation_cache
-from ._runtime.compile import Ahead, compiled_quickly, make_room
-from ._runtime.progress import progress
-from .assembly import assemble, make_plan
-from .data.blocks import Blocks
-from .data.columns import Discrete
-from .data.sample import Sample, learn_table
-from .data.table import Table
-from .graph import DAG
-from .inference.environment import encoded_environment, summarise_call
-from .inference.fitted import Model
-from .inference.missing import Lacking, hiding_masks, learn_lacking, masked
-from .inference.novelty import largest_losses
-from .inference.prediction import noise_scale
-from .inference.recalibration import Levels
-from .record import Record
-from .recording import make_heldout, make_record
+from .._runtime.cache import compilation_cache
+from .._runtime.compile import Ahead, compiled_quickly, make_room
+from .._runtime.progress import progress
+from ..data.blocks import Blocks
+from ..data.columns import Discrete
+from ..data.sample import Sample, learn_table
+from ..data.table import Table
+from ..graph import DAG
+from ..inference.environment import encoded_environment, summarise_call
+from ..inference.fitted import Fit, Model
+from ..inference.missing import Lacking, hiding_masks, learn_lacking, masked
+from ..inference.novelty import largest_losses
+from ..inference.prediction import noise_scale
+from ..inference.recalibration import Levels
+from ..record import Record
+from . import StepConfig, TrainingResult, train
+from .assemble import assemble, make_plan
+from .checkpoint import Checkpoint
+from .heldout import heldout_losses, heldout_means
 from .settings import Settings
-from .training import StepConfig, TrainingResult, train
-from .training.checkpoint import Checkpoint
-from .training.heldout import heldout_losses, heldout_means
-from .training.step import Problem, network_size
+from .step import Problem, network_size
+from .summary import make_heldout, make_record
 
 FEW_RESIDUALS = 30
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A trained model and the record of its training."""
-
-    model: Model
-    adjacency: NDArray[np.float64]  # filter norms when the graph was read off, [V, V] unpadded
-    dag: DAG
-    strength: NDArray[np.float64]
-    env_strength: NDArray[np.float64]
-    history: pd.DataFrame
-    n_epochs: int
-    interrupted: bool
-    record: Record | None = None  # None in files of versions that kept none
 
 
 def fit_models(

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGRegressor
-from dapdag.inference.stacking import SHARES, even_trust, growth_at, trust_of
-from dapdag.training.trust import MOST_GROWTH, first_lessons
+from dapdag.inference.stacking import MOST_GROWTH, SHARES, even_trust, growth_at, trust_of
+from dapdag.training.crossfit import first_lessons
 
 
 def test_every_source_is_left_out_by_some_vote_and_no_vote_leaves_out_many():

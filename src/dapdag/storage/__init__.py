@@ -1,0 +1,1 @@
+"""What was learned as JSON and arrays, and back."""
