@@ -97,7 +97,7 @@ def test_labels_of_targets_are_not_kept(label: list[Any], masked: list[Any]) -> 
 
 def test_names_of_sources_may_stand_beside_negative_targets() -> None:
     from dapdag import DAPDAGClassifier
-    from dapdag.validation import training_sample
+    from dapdag._sklearn.checks import training_sample
 
     study = prepared(table(), targets=["bonn"])
     sample = training_sample(DAPDAGClassifier(), study.X, study.y, study.sample_domain, False)
@@ -240,7 +240,7 @@ def test_too_many_columns_are_refused() -> None:
 
 
 def test_limit_of_columns_is_the_estimators() -> None:
-    from dapdag import validation
+    from dapdag._sklearn import checks as validation
 
     assert getattr(validation, "MOST_COLUMNS", MAX_COLUMNS) == MAX_COLUMNS
 

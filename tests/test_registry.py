@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
+from dapdag._sklearn.checks import training_sample
 from dapdag.baselines import registry
 from dapdag.baselines.pooled.columns import Columns
 from dapdag.baselines.pooled.estimators import PracticeClassifier, PracticeRegressor
@@ -26,7 +27,6 @@ from dapdag.baselines.search.search import (
     source_folds,
 )
 from dapdag.baselines.skada import SkadaClassifier, SkadaRegressor
-from dapdag.validation import training_sample
 
 SOURCE_ROWS, TARGET_ROWS = 240, 80
 DOMAIN = np.concatenate([np.arange(SOURCE_ROWS) % 4, np.full(TARGET_ROWS, -1)])

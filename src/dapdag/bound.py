@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ._runtime.cache import compilation_cache
+from ._sklearn.checks import as_frame
 from .data.chunks import CHUNK_ROWS, SMALLEST_CHUNK
 from .data.columns import Discrete
 from .data.layout import Encoded, encode, padded_size
@@ -30,7 +31,6 @@ from .model import Decoder, Layout
 from .model.likelihoods import squared_or_cross_entropy
 from .model.network import unravel
 from .training.settings import Settings
-from .validation import as_frame
 
 _MEANING = {
     "continuous": "4 × squared error of the continuous variables",

@@ -6,8 +6,8 @@ from typing import Any, Self
 import networkx as nx
 import pandas as pd
 
-from ._estimator import NetworkClassifier, NetworkRegressor
-from ._parts import WithEnvironments, WithGraph
+from ._sklearn.mixins import WithEnvironments, WithGraph
+from ._sklearn.network import NetworkClassifier, NetworkRegressor
 from .inference.fitted import Fit
 
 

@@ -14,6 +14,23 @@ from .data.table import Table
 
 
 @dataclass(frozen=True)
+class Bin:
+    """Rows with similar predictions: how many, what was predicted, what was observed (means)."""
+
+    rows: int
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The share of rows that lie in the central interval of this nominal level."""
+
+    level: float
+    observed: float
+
+
+@dataclass(frozen=True)
 class Column:
     """One column of the table, or the label."""
 
@@ -142,20 +159,3 @@ def _heldout(coded: Mapping[str, Any]) -> Heldout:
         ),
         tuple(Coverage(float(c["level"]), float(c["observed"])) for c in coded["coverage"]),
     )
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Rows with similar predictions: how many, what was predicted, what was observed (means)."""
-
-    rows: int
-    predicted: float
-    observed: float
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The share of rows that lie in the central interval of this nominal level."""
-
-    level: float
-    observed: float

@@ -7,11 +7,11 @@ to predict the label alone.
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from .._estimator import NetworkClassifier, NetworkRegressor
-from .._parts import WithEnvironments
+from .._sklearn.mixins import WithEnvironments
+from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
 from ..training.settings import Settings
-from ._network import NetworkBaseline, sources_only
+from .network import NetworkBaseline, sources_only
 
 
 class _BRM(WithEnvironments, NetworkBaseline):

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from .._estimator import NetworkClassifier, NetworkRegressor
-from .._parts import WithGraph
+from .._sklearn.mixins import WithGraph
+from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
 from ..training.settings import Settings
-from ._network import NetworkBaseline, pooled
+from .network import NetworkBaseline, pooled
 
 
 class _CASTLE(WithGraph, NetworkBaseline):

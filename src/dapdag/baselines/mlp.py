@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from .._estimator import NetworkClassifier, NetworkRegressor
+from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
 from ..training.settings import Settings
-from ._network import NetworkBaseline, pooled
+from .network import NetworkBaseline, pooled
 
 
 class PooledMLP(NetworkBaseline):

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from ..validation import as_frame
+from .._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
+from .._sklearn.checks import as_frame
 from .pooled.columns import Columns
 from .pooled.models import build
-from .practice_face import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
 
 SkadaMethod = Literal["coral", "monge", "subspace", "reweight", "jcpot"]
 ADAPTERS = {

@@ -13,7 +13,7 @@ from sklearn import metrics
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from .._estimator import NetworkClassifier, NetworkRegressor
+from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor

@@ -7,9 +7,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from .._estimator import NetworkEstimator
+from .._sklearn.checks import training_sample
+from .._sklearn.network import NetworkEstimator
 from ..training.fit import fit_models
-from ..validation import training_sample
 
 Dataset = tuple[Any, Any, Any]  # X, y, sample_domain
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._runtime.cache import compilation_cache
+from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
+from ..._sklearn.checks import as_frame, new_domains
 from ...data.columns import Standardised
 from ...data.sample import Sample, learn_table
-from ...validation import as_frame, new_domains
-from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
 from .graph import learn_blanket
 from .inference import infer_theta, label_posterior
 from .training import learn_generators

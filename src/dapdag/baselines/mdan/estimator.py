@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from ..._estimator import NetworkClassifier, NetworkRegressor
 from ..._runtime.cache import compilation_cache
 from ..._runtime.compile import compiled
+from ..._sklearn.network import NetworkClassifier, NetworkRegressor
 from ...data.chunks import Chunks
 from ...data.layout import Encoded
 from ...data.sample import Sample

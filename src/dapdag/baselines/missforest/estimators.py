@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...validation import as_frame
-from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
+from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
+from ..._sklearn.checks import as_frame
 from .columns import encode
 from .imputer import MissForestImputer, other_columns
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from ...validation import as_frame, categorical_columns
+from ..._sklearn.checks import as_frame, categorical_columns
 from .columns import Column, decode, encode, learn_columns
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...validation import as_frame
-from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
+from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
+from ..._sklearn.checks import as_frame
 from .columns import Columns
 from .models import SCALE, ModelName, build, train
 

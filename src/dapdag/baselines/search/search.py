@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ...data.sample import Sample
-from ..practice_face import DomainClassifier, DomainEstimator, DomainRegressor
 
 # One domain that nobody can predict must not choose the hyper-parameters for all others.
 WORST_RATIO = 2.0

@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .data.sample import Sample
+from ..data.sample import Sample
 
 NEW_DOMAIN = "new"
 MOST_COLUMNS = 1000

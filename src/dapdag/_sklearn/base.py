@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 
 from ..data.sample import Sample
-from ..validation import training_sample
+from .checks import training_sample
 
 
 class DomainEstimator(BaseEstimator):

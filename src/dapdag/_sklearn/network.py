@@ -16,15 +16,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from ._runtime.cache import compilation_cache
-from .data.columns import Discrete
-from .data.sample import Sample
-from .data.schema import duplicates, schema_frame
-from .inference.fitted import Fit, Model
-from .inference.prediction import LabelDistribution, predict_domain
-from .training.fit import fit_models
-from .training.settings import Settings, check_settings
-from .validation import as_frame, new_domains, training_sample
+from .._runtime.cache import compilation_cache
+from ..data.columns import Discrete
+from ..data.sample import Sample
+from ..data.schema import duplicates, schema_frame
+from ..inference.fitted import Fit, Model
+from ..inference.prediction import LabelDistribution, predict_domain
+from ..training.fit import fit_models
+from ..training.settings import Settings, check_settings
+from .checks import as_frame, new_domains, training_sample
 
 # A feature that few rows lack says nothing about their domain.
 FEWEST_ROWS_TO_TELL = 5
@@ -95,7 +95,7 @@ class NetworkEstimator(BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file; `dapdag.load` reads it."""
-        from .persistence import save
+        from ..persistence import save
 
         check_is_fitted(self)
         save(self, path)

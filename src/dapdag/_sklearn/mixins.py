@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ._estimator import NetworkEstimator
-from ._runtime.cache import compilation_cache
-from .graph import to_networkx
-from .inference.coordinates import EnvironmentMap
-from .inference.environment import infer_environment
-from .inference.fitted import EnvPosterior, Fit, Model
-from .inference.novelty import unexplained, unlike_features, unlike_sources
-from .validation import new_domains
+from .._runtime.cache import compilation_cache
+from ..graph import to_networkx
+from ..inference.coordinates import EnvironmentMap
+from ..inference.environment import infer_environment
+from ..inference.fitted import EnvPosterior, Fit, Model
+from ..inference.novelty import unexplained, unlike_features, unlike_sources
+from .checks import new_domains
+from .network import NetworkEstimator
 
 # Domains, and features of one, that a warning names.
 MOST_REPORTED = 5
@@ -113,7 +113,7 @@ class WithGraph(NetworkEstimator):
 
         A cell is judged by its parents and children in `graph_`; what was observed stays.
         """
-        from .inference.imputation import impute_frame
+        from ..inference.imputation import impute_frame
 
         model, frame = self._ready(X)
         labels, codes = new_domains(sample_domain, len(frame))
@@ -124,7 +124,7 @@ class WithGraph(NetworkEstimator):
         self, X: Any, y: Any, sample_domain: Any = None, env: Any = None
     ) -> pd.DataFrame:
         """Expected value of every variable from its parents, and from E where there is one."""
-        from .inference.reconstruction import reconstruct_frame
+        from ..inference.reconstruction import reconstruct_frame
 
         model, frame = self._ready(X)
         labels, codes = new_domains(sample_domain, len(frame))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._estimator import NetworkEstimator
+from .._sklearn.network import NetworkEstimator
 from ..data.sample import Sample
 
 POOL = "pool"
