@@ -31,6 +31,8 @@ POINTS = 51
 
 def bounded(model: Model, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points of E, [members, …, dim], brought back to where networks can be trusted to bend on."""
+    if not model.rules.clips_env:
+        return points
     low, high = _followed(model)
     return np.clip(points, low[:, None], high[:, None])
 
@@ -58,7 +60,7 @@ def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     """
     n = model.sizes.n_predictors
     share = model.trust[:n].sum()
-    beyond = float(distance_beyond(model, q).mean())
+    beyond = float(distance_beyond(model, q).mean()) * model.rules.weighs_by_distance
     if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
         return model.trust.astype(np.float32)
     grown = share + (1.0 - share) * min(beyond / WHOLLY, 1.0)
@@ -71,6 +73,8 @@ def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
 
     Only features without the label among their parents are asked: at a new site it is not known.
     """
+    if not model.rules.refines_env:
+        return q
     lost = distance_beyond(model, q).max(axis=1) > 0
     asked = _asked(model)
     if not lost.any() or not asked.any() or model.formulation.label_teaches_env:

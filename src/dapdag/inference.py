@@ -121,7 +121,8 @@ def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
 def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
     deviation = np.sqrt(q.variance)
     spread = model.source_mean.std(1)
-    if not model.formulation.bayesian or np.all(deviation <= NARROW * spread):
+    narrow = NARROW * model.rules.narrow_is_mean
+    if not model.formulation.bayesian or np.all(deviation <= narrow * spread):
         return q.mean[:, None]
     return q.mean[:, None] + deviation[:, None] * model.normal
 

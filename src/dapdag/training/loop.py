@@ -17,6 +17,7 @@ from ..graph import DAG, extract_dag
 from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
+from .parts import ALL, Parts
 from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
 from .trust import Unseen, growth_at, left_out, trust_of
 
@@ -45,6 +46,7 @@ class Plan:
     threshold : an edge needs at least this strength (standard deviations of the child per
         standard deviation of the parent).
     groups : for each lane, the estimator that it is a member of: members share one graph.
+    parts : which mechanisms are on; all but in `benchmarks/parts.py`.
     """
 
     max_epochs: int
@@ -55,6 +57,7 @@ class Plan:
     settle: int | None
     threshold: float
     groups: tuple[int, ...]
+    parts: Parts = ALL
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,8 @@ class _Run:
 
     def begin_anew(self) -> None:
         """Take the label's networks back towards their beginning, from where they see all."""
+        if not self.plan.parts.shrink_restart:
+            return
         kept = KEPT_WAY[self.problem.layout.label_kind]
         self._move_predictors(lambda weights: self.beginning + kept * (weights - self.beginning))
         self._seek_anew()
@@ -233,6 +238,8 @@ class _Run:
     def _restore_predictors(self) -> None:
         """The label's networks as they were at their best: small tables are soon learned by heart,
         while the graph needs its time."""
+        if not self.plan.parts.restore_best_midway:
+            return
         judged = np.isfinite(np.asarray(self.state.best_loss))[:, None]
         self._move_predictors(lambda weights: np.where(judged, self.state.best, weights))
 
@@ -251,7 +258,9 @@ class _Run:
         sizes, groups = self.config.sizes, np.asarray(self.plan.groups)
         found = _on_host(left_out(self.config, self.problem, self.state.average))
         trust = {
-            g: trust_of(found.losses[groups == g], sizes.n_predictors, sizes.n_pooled)
+            g: trust_of(
+                found.losses[groups == g], sizes.n_predictors, sizes.n_pooled, self.plan.parts
+            )
             for g in set(self.plan.groups)
         }
         grown = np.ones(len(groups))
@@ -278,7 +287,7 @@ class _Run:
         self.problem = eqx.tree_at(
             lambda p: (p.parents, p.rests),
             self.problem,
-            (masks, np.full(len(masks), self.apart)),
+            (masks, np.full(len(masks), self.apart and self.plan.parts.freeze_encoder)),
         )
 
     def saved(self) -> tuple:
@@ -316,6 +325,8 @@ class _Run:
         assert self.structure is not None
         best: Any = self.state.best
         never_judged = ~np.isfinite(np.asarray(self.state.best_loss))
+        if not self.plan.parts.restore_best_at_end:
+            best = self.state.average
         vectors = np.where(never_judged[:, None], self.state.average, best)
         if self.apart and self.plan.settle is not None:
             vectors = np.where(
