@@ -7,7 +7,7 @@
 The switches are the fields of `dapdag.training.parts.Parts`; mechanisms with a public setting are
 switched by it. Data: synthetic sites of both tasks with nine sources of 500 rows, with three of 150
 rows, and with missing features; one domain split at random, so that there is no shift; and the five
-development sets, each with at most 300 rows of a domain and at most five evenly spaced targets. A
+development sets, each with at most 200 rows of a domain and at most five evenly spaced targets. A
 replicate is a seed, on the development sets a target (seeds then only change the fit, and the
 differences of a target are averaged over them).
 
@@ -38,7 +38,7 @@ from dapdag.fitting import reduced
 from dapdag.training.parts import AT_PREDICTION, Parts, using
 
 ALL_ON = "all on"
-MOST_ROWS, MOST_TARGETS = 300, 5
+MOST_ROWS, MOST_TARGETS = 200, 5
 NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
 
@@ -369,6 +369,7 @@ def main():
         "--parts", nargs="+", default=list(PARTS), choices=list(PARTS), metavar="PART"
     )
     parser.add_argument("--seeds", default="0:6", help="first:last+1, below 100")
+    parser.add_argument("--block", type=int, default=100, help="seeds at a time, over all sets")
     parser.add_argument("--minutes", type=float, default=np.inf, help="start no run after this")
     parser.add_argument("--out", type=Path, default=Path("build/parts.jsonl"))
     parser.add_argument("--report", action="store_true", help="only from what is in --out")
@@ -379,8 +380,10 @@ def main():
     deadline = time.monotonic() + 60 * arguments.minutes
     seeds = range(*map(int, arguments.seeds.split(":")))
     if not arguments.report:
-        for case in arguments.sets:
-            run(case, arguments.parts, seeds, arguments.out, deadline)
+        for first in range(0, len(seeds), arguments.block):
+            for case in arguments.sets:
+                block = seeds[first : first + arguments.block]
+                run(case, arguments.parts, block, arguments.out, deadline)
     runs = pd.DataFrame(read(arguments.out))
     text = markdown(runs[runs["case"].isin(arguments.sets)])
     print(text)
