@@ -39,6 +39,8 @@ POINTS = 51
 
 def bounded(model: Model, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points of E, [members, …, dim], brought back to where networks can be trusted to bend on."""
+    if not model.rules.clips_env:
+        return points
     low, high = _followed(model)
     return np.clip(points, low[:, None], high[:, None])
 
@@ -62,6 +64,8 @@ def located(model: Model, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
 
     Only features without the label among their parents are asked: at a new site it is not known.
     """
+    if not model.rules.refines_env:
+        return q
     lost = distance_beyond(model, q).max(axis=1) > 0
     asked = _asked(model)
     if not lost.any() or not asked.any() or model.formulation.label_teaches_env:
@@ -219,7 +223,8 @@ def draws_of(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
 def _unbounded_draws(model: Model, q: EnvPosterior) -> NDArray[np.float64]:
     deviation = np.sqrt(q.variance)
     spread = model.source_mean.std(1)
-    if not model.formulation.bayesian or np.all(deviation <= NARROW * spread):
+    narrow = NARROW * model.rules.narrow_is_mean
+    if not model.formulation.bayesian or np.all(deviation <= narrow * spread):
         return q.mean[:, None]
     return q.mean[:, None] + deviation[:, None] * model.normal
 

@@ -20,6 +20,16 @@ from .recalibration import Levels
 
 
 @dataclass(frozen=True)
+class Rules:
+    """Which rules beyond the paper a prediction applies; `training.parts` says what they are."""
+
+    refines_env: bool = True
+    clips_env: bool = True
+    weighs_by_distance: bool = True
+    narrow_is_mean: bool = True
+
+
+@dataclass(frozen=True)
 class Model:
     """A trained model: all that prediction needs. Arrays of weights have a leading member axis."""
 
@@ -38,6 +48,7 @@ class Model:
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     lacking: Lacking  # what a missing cell costs
     trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
+    rules: Rules = Rules()
 
     @functools.cached_property
     def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -163,7 +163,7 @@ def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
     """
     n = model.sizes.n_predictors
     share = model.trust[:n].sum()
-    beyond = float(distance_beyond(model, q).mean())
+    beyond = float(distance_beyond(model, q).mean()) * model.rules.weighs_by_distance
     if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
         return model.trust.astype(np.float32)
     grown = share + (1.0 - share) * min(beyond / WHOLLY, 1.0)

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
+from .parts import ALL, Parts
+
 SHARES = np.linspace(0.0, 1.0, 11)  # of the votes that see E
 # Losses that differ by less than this share of a standard error count as alike, once there are more
 # than a few domains.
@@ -42,19 +44,34 @@ def even_trust(votes: int) -> np.ndarray:
     return np.full(votes, 1.0 / votes, dtype=np.float32)
 
 
-def trust_of(losses: np.ndarray, n_predictors: int, n_pooled: int) -> np.ndarray:
+def first_trust(n_predictors: int, n_pooled: int, parts: Parts) -> np.ndarray:
+    """Weights of the votes before anything is known of them."""
+    if n_pooled and not parts.pooled_networks:
+        return _with_share(1.0, n_predictors, n_pooled)
+    return even_trust(max(n_predictors + n_pooled, 1))
+
+
+def trust_of(
+    losses: np.ndarray, n_predictors: int, n_pooled: int, parts: Parts = ALL
+) -> np.ndarray:
     """Weights of the votes of one estimator, from its members' losses [members, domains, shares].
 
     Domains count alike; those without labels, or without a vote that has not seen them, are NaN.
     """
     if not n_pooled:
         return even_trust(max(n_predictors, 1))
-    share = SHARES[_least_share(losses)]
+    if not parts.pooled_networks:
+        return first_trust(n_predictors, n_pooled, parts)
+    share = SHARES[_least_share(losses, parts)] if parts.stacking_weight else 0.5
+    return _with_share(share, n_predictors, n_pooled)
+
+
+def _with_share(share: float, n_predictors: int, n_pooled: int) -> np.ndarray:
     weights = np.repeat([share / n_predictors, (1 - share) / n_pooled], [n_predictors, n_pooled])
     return weights.astype(np.float32)
 
 
-def _least_share(losses: np.ndarray) -> int:
+def _least_share(losses: np.ndarray, parts: Parts) -> int:
     """The least share of E that is hardly worse than the best, on the evidence of the domains.
 
     Where the domains disagree about the gain, less of E is the safer choice. But among few domains
@@ -69,10 +86,11 @@ def _least_share(losses: np.ndarray) -> int:
     total = np.where(known[..., None], losses, 0.0).sum(0)[seen]
     mean = total / known.sum(0)[seen, None]  # [domains, shares], over the members that tell
     gain = mean - mean[:, :1]
-    gain *= MOST / np.maximum(np.abs(gain).max(1, keepdims=True), MOST)
+    if parts.source_cap:
+        gain *= MOST / np.maximum(np.abs(gain).max(1, keepdims=True), MOST)
     excess = gain - gain[:, [gain.mean(0).argmin()]]
     error = excess.std(0) / np.sqrt(max(len(gain) - 1, 1))
-    hardly = HARDLY * (1.0 - 0.5 ** max(len(gain) - FEW, 0))
+    hardly = HARDLY * (1.0 - 0.5 ** max(len(gain) - FEW, 0)) * parts.stacking_margin
     return int(np.argmax(excess.mean(0) <= hardly * error))
 
 

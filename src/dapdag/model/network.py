@@ -28,6 +28,7 @@ class Sizes:
     n_predictors: int
     indicators: bool = False
     n_pooled: int = 0  # further predictors that do not see E
+    squares_env: bool = True  # E² beside E is an input of the predictors that see E
 
     @property
     def inputs(self) -> int:
@@ -55,7 +56,8 @@ class Network(eqx.Module):
     def zeros(sizes: Sizes) -> "Network":
         shape = (sizes.hidden, sizes.env_dim, sizes.n_shared)
         predictor = Predictor.zeros(
-            sizes.votes, sizes.n_pooled, sizes.inputs, sizes.label_columns, *shape
+            *(sizes.votes, sizes.n_pooled, sizes.inputs, sizes.label_columns, *shape),
+            squares_env=sizes.squares_env,
         )
         return Network(
             Encoder.zeros(sizes.inputs, sizes.hidden, sizes.env_dim),

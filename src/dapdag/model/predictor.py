@@ -27,6 +27,7 @@ class Predictor(eqx.Module):
     head_bias: Float[Array, "votes label_columns"]
     log_scale: Float[Array, ""]
     n_pooled: int = eqx.field(static=True)  # the last votes, which do not see E
+    squares_env: bool = eqx.field(static=True, default=True)
 
     @staticmethod
     def zeros(
@@ -37,6 +38,7 @@ class Predictor(eqx.Module):
         hidden: int,
         dim: int,
         n_layers: int,
+        squares_env: bool = True,
     ) -> "Predictor":
         return Predictor(
             filters=jnp.zeros((votes, inputs, hidden)),
@@ -51,6 +53,7 @@ class Predictor(eqx.Module):
             head_bias=jnp.zeros((votes, label_columns)),
             log_scale=jnp.zeros(()),
             n_pooled=n_pooled,
+            squares_env=squares_env,
         )
 
     def scaled(self) -> "Predictor":
@@ -67,6 +70,7 @@ class Predictor(eqx.Module):
             head_bias=jnp.zeros_like(self.head_bias),
             log_scale=jnp.zeros_like(self.log_scale),
             n_pooled=self.n_pooled,
+            squares_env=self.squares_env,
         )
 
     def predict(
@@ -77,7 +81,8 @@ class Predictor(eqx.Module):
     ) -> Float[Array, "draws votes rows label_columns"]:
         """Every vote for several draws of E; the part without E is computed once."""
         # The square lets the effect of E bend on beyond the sources, where ELU goes straight.
-        powers = jnp.concatenate([envs, envs**2], axis=-1)  # [draws, twice_dim]
+        squares = envs**2 if self.squares_env else jnp.zeros_like(envs)
+        powers = jnp.concatenate([envs, squares], axis=-1)  # [draws, twice_dim]
 
         def vote(one: Predictor) -> Float[Array, "draws rows label_columns"]:
             first = inputs @ (one.filters * layout.from_features[:, None])  # [rows, hidden]

@@ -11,13 +11,13 @@ from ..data.blocks import make_blocks, steps_per_epoch
 from ..data.layout import Encoded, kinds_of, layout_of, sizes_of
 from ..data.sample import Sample, encode_sample
 from ..data.table import Table
-from ..inference.stacking import even_trust
+from ..inference.stacking import first_trust
 from ..model import Sizes
 from ..model import objective as obj
 from . import Plan, Schedule, StepConfig
 from .crossfit import first_lessons
 from .settings import Settings
-from .step import Problem
+from .step import HORIZON, Problem
 
 RAMP, JUDGE, SETTLE, GROWTH, FINAL_RATE = 0.3, 0.4, 0.6, 30.0, 0.02
 # How much faster than structure and E the label's networks learn. Numbers are plain targets; for
@@ -39,6 +39,7 @@ def assemble(
         encoded, [s.domain for s in samples], seeds, settings.validation_fraction
     )
     columns, variables, label_columns = sizes_of(tables[0])
+    parts = settings.parts
     # With one domain there is nothing from which the effect of E could be learned.
     several = all(len(s.domain_labels) > 1 for s in samples)
     uses_environment = settings.uses_environment and several
@@ -56,7 +57,7 @@ def assemble(
         uses_structure=settings.uses_structure,
         penalises_cycles=settings.acyclicity_weight > 0,
         # An encoder that learns from the label knows sources that a vote has left out.
-        label_teaches_env=not (weighed and reconstructs),
+        label_teaches_env=not (weighed and reconstructs and parts.stop_gradient),
     )
     config = StepConfig(
         Sizes(
@@ -69,11 +70,13 @@ def assemble(
             n_predictors=n_predictors,
             indicators=_any_missing(encoded, tables),
             n_pooled=n_predictors if weighed else 0,
+            squares_env=parts.env_squared_inputs,
         ),
         formulation,
         batch_rows,
         min(DECODER_ROWS, batch_rows),
         settings.alternating,
+        horizon=HORIZON if parts.weight_average else 1.0,
     )
     n_lanes, n_domains = np.shape(blocks.n_rows)
 
@@ -102,19 +105,22 @@ def assemble(
             final_rate=lanes(FINAL_RATE),
             ramp=lanes(RAMP),
             settle=lanes(SETTLE if settings.exact_graph else 1.0),
-            growth=lanes(GROWTH),
+            growth=lanes(GROWTH if parts.acyclicity_growth else 1.0),
             decay=lanes(settings.weight_decay),
-            haste=lanes(HASTE[tables[0].label.kind]),
+            haste=lanes(HASTE[tables[0].label.kind] if parts.label_rate else 1.0),
         ),
         smallest_batch=lanes(SMALLEST_BATCH),
         lessons=np.stack(  # type: ignore[arg-type]
             [
-                first_lessons(n_predictors, config.sizes.n_pooled, n_domains, s.n_sources, member)
+                first_lessons(
+                    *(n_predictors, config.sizes.n_pooled, n_domains, s.n_sources, member),
+                    parts.cross_fitting,
+                )
                 for s in samples
                 for member in range(len(seeds))
             ]
         ),
-        trust=np.stack([even_trust(config.sizes.votes)] * n_lanes),  # type: ignore[arg-type]
+        trust=np.stack([first_trust(n_predictors, config.sizes.n_pooled, parts)] * n_lanes),  # type: ignore[arg-type]
         rests=np.zeros(n_lanes, dtype=bool),  # type: ignore[arg-type]
     )
     return problem, config, np.asarray(blocks.n_rows[0])
@@ -131,19 +137,21 @@ def _any_missing(encoded: Sequence[Encoded], tables: Sequence[Table]) -> bool:
 def make_plan(settings: Settings, config: StepConfig, n_train: NDArray, n_samples: int) -> Plan:
     if settings.steps == "size":
         wanted = steps_per_epoch(n_train, config.batch_rows, SMALLEST_BATCH)
-        steps = min(max(FEWEST_STEPS, wanted), MOST_STEPS)
+        steps = min(max(FEWEST_STEPS if settings.parts.min_steps else 1, wanted), MOST_STEPS)
     elif settings.steps == "domains":
         steps = int((n_train > 0).sum())
     else:
         steps = int(settings.steps)
     epochs = settings.max_epochs
+    judged = config.sizes.n_pooled > 0 and settings.parts.cross_fitting
     return Plan(
         max_epochs=epochs,
         steps=steps,
         patience=settings.patience,
         first_stop=int(RAMP * epochs),
-        judge=int(JUDGE * epochs) if config.sizes.n_pooled else None,
+        judge=int(JUDGE * epochs) if judged else None,
         settle=int(SETTLE * epochs) if settings.exact_graph else None,
         threshold=settings.edge_threshold,
         groups=tuple(i for i in range(n_samples) for _ in range(settings.n_members)),
+        parts=settings.parts,
     )

@@ -24,7 +24,12 @@ ROWS = 512
 
 
 def first_lessons(
-    n_predictors: int, n_pooled: int, n_domains: int, n_sources: int, member: int
+    n_predictors: int,
+    n_pooled: int,
+    n_domains: int,
+    n_sources: int,
+    member: int,
+    cross_fitting: bool = True,
 ) -> np.ndarray:
     """Every vote learns from all domains but a few: [domains, votes].
 
@@ -33,7 +38,7 @@ def first_lessons(
     out, the more the votes are like those that will predict.
     """
     votes = max(n_predictors + n_pooled, 1)
-    if not n_pooled:
+    if not n_pooled or not cross_fitting:
         return np.ones((n_domains, votes), dtype=np.float32)
     shares = max(min(n_sources, SHARES_OF_SOURCES), n_predictors)
     share = (np.arange(votes) % n_predictors + member * n_predictors) % shares

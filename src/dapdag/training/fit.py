@@ -23,11 +23,13 @@ from ..data.sample import Sample, learn_table
 from ..data.table import Table
 from ..graph import DAG
 from ..inference.environment import encoded_environment, summarise_call
-from ..inference.fitted import Fit, Model
+from ..inference.fitted import Fit, Model, Rules
 from ..inference.missing import Lacking, hiding_masks, learn_lacking, masked
 from ..inference.novelty import largest_losses
+from ..inference.parts import ALL, Parts
 from ..inference.prediction import noise_scale
 from ..inference.recalibration import Levels
+from ..model.network import unravel
 from ..record import Record
 from . import StepConfig, TrainingResult, train
 from .assemble import assemble, make_plan
@@ -153,7 +155,11 @@ def _fit(
     model = Model(
         table=table,
         sizes=config.sizes,
-        formulation=config.formulation,
+        # Without the stopped gradient E is refined at prediction all the same.
+        formulation=replace(
+            config.formulation,
+            label_teaches_env=config.formulation.label_teaches_env and settings.parts.stop_gradient,
+        ),
         vectors=result.vectors[lanes, : network_size(config.sizes)],
         parents=result.parents[first],
         prior_precision=settings.prior_precision,
@@ -167,7 +173,7 @@ def _fit(
         levels=_levels(sample, table, config, result, lanes),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
-    model = _with_sources(model, sample)
+    model = reduced(_with_sources(model, sample), settings.parts)
     keep = np.append(np.arange(len(table.features)), len(result.parents[first]) - 1)
     cut = np.ix_(keep, keep)
     structure = result.structure
@@ -184,6 +190,33 @@ def _fit(
         history=pd.DataFrame(history, columns=[*config.terms, "validation"]).rename_axis("epoch"),
         n_epochs=len(history),
         interrupted=result.interrupted,
+    )
+
+
+def reduced(model: Model, parts: Parts) -> Model:
+    """The model without the mechanisms of prediction that are switched off: neutral constants."""
+    if parts == ALL:
+        return model
+    levels, cost = model.levels, model.lacking.cost
+    if levels is not None and not parts.prevalence_slope:
+        levels = replace(levels, belief=1.0)
+    if not parts.missing_cost:
+        cost = np.full_like(cost, 0.0 if levels is None else 1.0)
+    scale = model.label_scale
+    if not parts.heldout_noise:
+        scale = np.asarray([noise_scale(unravel(model.sizes, v)) for v in model.vectors], float)
+    return replace(
+        model,
+        levels=levels,
+        lacking=model.lacking._replace(cost=cost),
+        label_scale=scale,
+        growth=model.growth if parts.variance_inflation else 1.0,
+        rules=Rules(
+            refines_env=parts.map_refinement,
+            clips_env=parts.env_clipping,
+            weighs_by_distance=parts.weight_by_distance,
+            narrow_is_mean=parts.narrow_mean,
+        ),
     )
 
 

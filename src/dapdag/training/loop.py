@@ -14,6 +14,7 @@ import numpy as np
 
 from .._runtime.compile import Ahead, compiled, compiled_plainly
 from ..graph import DAG, extract_dag
+from ..inference.parts import ALL, Parts
 from ..inference.stacking import Unseen, growth_at, trust_of
 from ..model import objective as obj
 from ..model.network import mean_strength
@@ -46,6 +47,7 @@ class Plan:
     threshold : an edge needs at least this strength (standard deviations of the child per
         standard deviation of the parent).
     groups : for each lane, the estimator that it is a member of: members share one graph.
+    parts : which mechanisms are on; all but in `benchmarks/parts.py`.
     """
 
     max_epochs: int
@@ -56,6 +58,7 @@ class Plan:
     settle: int | None
     threshold: float
     groups: tuple[int, ...]
+    parts: Parts = ALL
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,8 @@ class _Run:
 
     def begin_anew(self) -> None:
         """Take the label's networks back towards their beginning, from where they see all."""
+        if not self.plan.parts.shrink_restart:
+            return
         kept = KEPT_WAY[self.problem.layout.label_kind]
         self._move_predictors(lambda weights: self.beginning + kept * (weights - self.beginning))
         self._seek_anew()
@@ -234,6 +239,8 @@ class _Run:
     def _restore_predictors(self) -> None:
         """The label's networks as they were at their best: small tables are soon learned by heart,
         while the graph needs its time."""
+        if not self.plan.parts.restore_best_midway:
+            return
         judged = np.isfinite(np.asarray(self.state.best_loss))[:, None]
         self._move_predictors(lambda weights: np.where(judged, self.state.best, weights))
 
@@ -252,7 +259,9 @@ class _Run:
         sizes, groups = self.config.sizes, np.asarray(self.plan.groups)
         found = _on_host(left_out(self.config, self.problem, self.state.average))
         trust = {
-            g: trust_of(found.losses[groups == g], sizes.n_predictors, sizes.n_pooled)
+            g: trust_of(
+                found.losses[groups == g], sizes.n_predictors, sizes.n_pooled, self.plan.parts
+            )
             for g in set(self.plan.groups)
         }
         grown = np.ones(len(groups))
@@ -279,7 +288,7 @@ class _Run:
         self.problem = eqx.tree_at(
             lambda p: (p.parents, p.rests),
             self.problem,
-            (masks, np.full(len(masks), self.apart)),
+            (masks, np.full(len(masks), self.apart and self.plan.parts.freeze_encoder)),
         )
 
     def saved(self) -> tuple:
@@ -317,6 +326,8 @@ class _Run:
         assert self.structure is not None
         best: Any = self.state.best
         never_judged = ~np.isfinite(np.asarray(self.state.best_loss))
+        if not self.plan.parts.restore_best_at_end:
+            best = self.state.average
         vectors = np.where(never_judged[:, None], self.state.average, best)
         if self.apart and self.plan.settle is not None:
             vectors = np.where(

@@ -1,12 +1,13 @@
 """All hyper-parameters of a fit in one place, with the reasons for their defaults."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..inference.parts import Parts, current
 from ..model.acyclicity import ACYCLICITY
 
 
@@ -49,6 +50,7 @@ class Settings:
     checkpoint: str | None = None
     random_state: Any = 0
     verbose: int = 0
+    parts: Parts = field(default_factory=current)  # private: no estimator has such a parameter
 
 
 _COUNTS = ("env_dim", "hidden", "n_predictors", "n_members", "max_epochs", "patience", "n_draws")

@@ -5,7 +5,7 @@ larger than the domain, take a window of its shuffled rows, move the encoder, th
 After the steps of an epoch: the label's loss on the validation rows of all sources.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
@@ -40,6 +40,7 @@ class StepConfig:
     batch_rows: int
     decoder_rows: int
     alternating: bool
+    horizon: float = field(default=HORIZON, kw_only=True)
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -195,7 +196,7 @@ def _one_step(
         gradient = jnp.where(in_encoder, gradient, second)
     vector, moments = moved(problem.schedule, state, gradient, progress, pace)
     vector = jnp.where(in_encoder & problem.rests, state.vector, vector)
-    return accepted(state, vector, moments, terms[-1]), terms
+    return accepted(state, vector, moments, terms[-1], config.horizon), terms
 
 
 def moved(
@@ -214,12 +215,18 @@ def moved(
     return state.vector - rate * (direction + schedule.decay * state.vector), moments
 
 
-def accepted(state: State, vector: Array, moments: Moments, total: Float[Array, ""]) -> State:
+def accepted(
+    state: State,
+    vector: Array,
+    moments: Moments,
+    total: Float[Array, ""],
+    horizon: float = HORIZON,
+) -> State:
     """The state after a step, or as it was if a number is not finite or the lane has stopped."""
     finite = jnp.isfinite(total + jnp.sum(vector))
     accept = state.active & finite
     # The average takes the weights before the move: of those the loss is known to be finite.
-    average = state.average + (state.vector - state.average) / HORIZON
+    average = state.average + (state.vector - state.average) / horizon
     keep = lambda new, old: jnp.where(accept, new, old)  # noqa: E731
     return State(
         vector=keep(vector, state.vector),

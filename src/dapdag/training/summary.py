@@ -22,8 +22,8 @@ from .settings import Settings
 PACKAGES = ("dapdag", "jax", "numpy", "pandas", "scikit-learn")
 # Means and bins of fewer rows could give away what was observed for one of them.
 FEWEST_LABELS, FEWEST_ROWS = 5, 10
-# Settings that say something of the machine and nothing of the model.
-LOCAL = ("checkpoint", "verbose")
+# Settings that say something of the machine and nothing of the model, or are private.
+LOCAL = ("checkpoint", "verbose", "parts")
 
 
 def make_record(

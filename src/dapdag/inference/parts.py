@@ -1,0 +1,103 @@
+"""Switches for the mechanisms beyond the paper, one each: `benchmarks/parts.py` measures them.
+
+Private: no estimator has a parameter for them, and no file stores them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which mechanisms are on. The defaults, all of them, are the method.
+
+    Attributes
+    ----------
+    env_squared_inputs : E² beside E as input of the label networks.
+    pooled_networks : label networks that do not see E take part in the prediction; without, the
+        stacking weight of those that see E is 1.
+    cross_fitting : during the first 40 % of the epochs each label network is trained without the
+        labels of some sources. Without, the stacking weight is ½, and nothing is known about
+        errors at left-out sources (no variance inflation, no slope of the prevalence, no restart).
+    stacking_weight : estimated on left-out sources; without, ½.
+    stacking_margin : of weights within half a standard error the smallest is taken; without, the
+        best.
+    source_cap : the loss difference of a single source counts at most .5.
+    shrink_restart : at 40 % the label networks are shrunk towards their initial weights.
+    restore_best_midway : at 40 % and at 60 % the label networks return to their best epoch.
+    restore_best_at_end : the final label networks are those of the best epoch, not of the last.
+    label_rate : the label networks of a regression learn at four times the rate.
+    stop_gradient : no gradient from the label networks to the encoder.
+    freeze_encoder : the encoder is fixed after 60 %, when the graph is.
+    acyclicity_growth : the weight of the acyclicity penalty grows by a factor of 30 from 30 % to
+        60 % of the epochs; without, it stays at its value at 30 %.
+    weight_average : exponential moving average of the weights over 200 steps.
+    min_steps : an epoch has at least 16 steps.
+    heldout_noise : the noise scale of the label is the error of held-out rows, not the learned one.
+    variance_inflation : the noise variance at a new site is multiplied by the ratio of errors at
+        left-out and at seen sources.
+    missing_cost : rows with missing features have wider intervals, or flatter probabilities.
+    prevalence_slope : the predicted class prevalence of a new site is shrunk towards the sources'.
+    map_refinement : outside the range of the sources E is the maximum of its posterior under the
+        decoder, not the encoder's mean.
+    env_clipping : E is clipped at two ranges beyond the sources.
+    weight_by_distance : the stacking weight grows to 1 outside the range of the sources.
+    narrow_mean : a narrow posterior of E is replaced by its mean.
+    """
+
+    env_squared_inputs: bool = True
+    pooled_networks: bool = True
+    cross_fitting: bool = True
+    stacking_weight: bool = True
+    stacking_margin: bool = True
+    source_cap: bool = True
+    shrink_restart: bool = True
+    restore_best_midway: bool = True
+    restore_best_at_end: bool = True
+    label_rate: bool = True
+    stop_gradient: bool = True
+    freeze_encoder: bool = True
+    acyclicity_growth: bool = True
+    weight_average: bool = True
+    min_steps: bool = True
+    heldout_noise: bool = True
+    variance_inflation: bool = True
+    missing_cost: bool = True
+    prevalence_slope: bool = True
+    map_refinement: bool = True
+    env_clipping: bool = True
+    weight_by_distance: bool = True
+    narrow_mean: bool = True
+
+
+# Applied to a fitted model: switching them needs no other training.
+AT_PREDICTION = (
+    "heldout_noise",
+    "variance_inflation",
+    "missing_cost",
+    "prevalence_slope",
+    "map_refinement",
+    "env_clipping",
+    "weight_by_distance",
+    "narrow_mean",
+)
+
+ALL = Parts()
+_in_use = ContextVar("parts", default=ALL)
+
+
+def current() -> Parts:
+    """The switches that a fit started now will use."""
+    return _in_use.get()
+
+
+@contextmanager
+def using(parts: Parts) -> Iterator[None]:
+    """Fits started inside have these mechanisms; others go on as usual."""
+    token = _in_use.set(parts)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
