@@ -27,8 +27,6 @@ CASES = {
     "one site": {"n_sites": 1},
     "no new table": {"new_sites": ()},
     "outcomes unknown": {"with_truth": False},
-    "no record": {"with_record": False},
-    "neither record nor table": {"with_record": False, "new_sites": ()},
     "not assessed": {"with_assessment": False},
     "two dimensions": {"env_dim": 2},
     "five dimensions": {"env_dim": 5, "classes": None},

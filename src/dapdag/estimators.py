@@ -139,8 +139,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     edge_threshold : an edge must move its child by this many standard deviations for one of the
         parent's (root mean square) to enter the graph.
     validation_fraction : share of every source's rows kept for early stopping.
-    steps : per epoch: "size" (rows / mean batch size, at most 64), "domains" (one per domain), or a
-        number.
+    steps : per epoch: "size" (rows / mean batch size, at least 16 and at most 64), "domains"
+        (one per domain), or a number.
     alternating : True moves the encoder, then the decoder, as the paper does; False moves both in
         one step, which is faster and no worse.
     n_draws : Monte Carlo draws of E at prediction.

@@ -82,13 +82,16 @@ class NetworkEstimator(BaseEstimator):
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         """Take over what was learned; also used when a model is loaded."""
         table = fit.model.table
+        assert fit.record is not None
         self._fit_ = fit
         self._sources_ = sources
         self.n_epochs_ = fit.n_epochs
         self.n_features_in_ = len(table.features)
         self.history_ = fit.history.drop(columns=list(self._absent_terms))
         self.record_ = fit.record
-        self.schema_ = schema_frame(table, fit.record)
+        self.schema_ = schema_frame(
+            table, fit.record.missing(), [source.rows for source in fit.record.sources]
+        )
         self.assessment_: pd.DataFrame | None = None
         if not self._regression:
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]

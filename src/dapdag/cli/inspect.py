@@ -31,36 +31,34 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
 
     record, table = model.record_, model._fit_.model.table
     columns = [describe_column(variable) for variable in table.features]
-    missing = None if record is None else record.missing()
-    sources = {} if record is None else {s.name: s for s in record.sources}
+    missing = record.missing()
+    sources = {s.name: s for s in record.sources}
     loss = float(model.history_["validation"].min())
     return {
         "file": str(path),
         "bytes": path.stat().st_size,
         "estimator": type(model).__name__,
-        "created": None if record is None else record.created,
-        "versions": {} if record is None else record.versions,
+        "created": record.created,
+        "versions": record.versions,
         "label": {"name": str(table.label.name), **_column(describe_column(table.label))},
         "columns": [
             {
                 "name": str(column.name),
                 **_column(column),
-                "missing": None
-                if missing is None
-                else float(_mean(missing.loc[column.name], sources)),
+                "missing": float(_mean(missing.loc[column.name], sources)),
             }
             for column in columns
         ],
         "sources": [
             {
                 "name": str(name),
-                "rows": sources[name].rows if name in sources else None,
-                "labelled": sources[name].labelled if name in sources else None,
+                "rows": sources[name].rows,
+                "labelled": sources[name].labelled,
                 **{key: float(value) for key, value in row.items()},
             }
             for name, row in model.source_environments_.iterrows()
         ],
-        "unlabelled_rows": None if record is None else record.unlabelled_rows,
+        "unlabelled_rows": record.unlabelled_rows,
         "settings": {key: _plain(value) for key, value in model.get_params(deep=False).items()},
         "changed": sorted(_changed(model)),
         "training": {
@@ -77,12 +75,10 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
     from ._show import number, percent, print_lines, print_table
 
     label, training = found["label"], found["training"]
-    made = "" if found["created"] is None else f", made {found['created'][:10]}"
-    version = found["versions"].get("dapdag")
     loss = training["validation_loss"]
     print_lines(
         f"{found['file']}: {found['estimator']} of {label['name']}"
-        f"{made}{f' by dapdag {version}' if version else ''}",
+        f", made {found['created'][:10]} by dapdag {found['versions']['dapdag']}",
         f"{len(found['columns'])} columns, {len(found['sources'])} sources, "
         f"{found['graph']['edges']} edges, {training['epochs']} epochs"
         + ("" if loss is None else f", validation loss {number(loss, 3)}"),
@@ -96,15 +92,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         return
     print_table(
         ["column", "type", "missing", "values"],
-        [
-            [
-                c["name"],
-                c["type"],
-                "–" if c["missing"] is None else percent(c["missing"]),
-                _values(c),
-            ]
-            for c in found["columns"]
-        ],
+        [[c["name"], c["type"], percent(c["missing"]), _values(c)] for c in found["columns"]],
         numbers=[2],
     )
     dims = [key.removesuffix("_mean") for key in found["sources"][0] if key.endswith("_mean")]
@@ -113,7 +101,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         [
             [
                 s["name"],
-                *("–" if s[key] is None else f"{s[key]:,}" for key in ("rows", "labelled")),
+                *(f"{s[key]:,}" for key in ("rows", "labelled")),
                 *(number(s[f"{dim}_{part}"]) for dim in dims for part in ("mean", "sd")),
             ]
             for s in found["sources"]

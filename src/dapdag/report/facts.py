@@ -64,7 +64,7 @@ class Facts:
     classes: list[Any] | None  # None for numbers
     label: Column
     columns: tuple[Column, ...]
-    record: Record | None
+    record: Record
     sources: pd.DataFrame  # environments
     uses_environment: bool
     graph: nx.DiGraph

@@ -102,6 +102,6 @@ def _section(facts: Facts, k: int) -> Markup:
 
 def _subtitle(facts: Facts) -> str:
     sites = plural(len(facts.sources), "site")
-    learned = f"{plural(facts.record.rows, 'row')} of {sites}" if facts.record else sites
+    learned = f"{plural(facts.record.rows, 'row')} of {sites}"
     applied = f", applied to {plural(facts.new.rows, 'new row')}" if facts.new else ""
     return f"A model of {facts.label.name}, learned from {learned}{applied}"

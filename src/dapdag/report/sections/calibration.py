@@ -34,13 +34,9 @@ def _lead(facts: Facts) -> Markup:
 
 
 def _heldout(facts: Facts) -> Markup | None:
-    found = None if facts.record is None else facts.record.heldout
+    found = facts.record.heldout
     if found is None:
-        return paragraph(
-            "There were too few rows to hold some out of training, or the model was saved by a "
-            "version that kept no record of them.",
-            class_="note",
-        )
+        return paragraph("There were too few rows to hold some out of training.", class_="note")
     caption = [
         f"Known sites: {plural(found.rows, 'prediction')} of rows that were held out of training. ",
         tag("strong", "A new site can be worse"),
@@ -72,7 +68,7 @@ def _axes(facts: Facts) -> tuple[str, str]:
 
 
 def _coverage(facts: Facts) -> Markup | None:
-    found = None if facts.record is None else facts.record.heldout
+    found = facts.record.heldout
     if found is None or not found.coverage:
         return None
     return table(
