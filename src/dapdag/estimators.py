@@ -1,7 +1,7 @@
 """The scikit-learn face: DAPDAGRegressor and DAPDAGClassifier."""
 
 from collections.abc import Hashable
-from typing import Any, Self
+from typing import Any
 
 import networkx as nx
 import pandas as pd
@@ -78,18 +78,6 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
-        """Learn from labelled sources, and from unlabelled targets if there are any.
-
-        Parameters
-        ----------
-        X : DataFrame or array of shape (rows, features)
-        y : one label per row; ignored where `sample_domain` is negative
-        sample_domain : one label per row, strings or integers; None means one domain.
-            Negative integers are unlabelled targets whose rows help the reconstruction.
-        """
-        return super().fit(X, y, sample_domain)
 
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         super()._adopt(fit, sources)

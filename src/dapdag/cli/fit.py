@@ -140,14 +140,9 @@ def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
 
 
 def _train(model: Any, study: Study) -> None:
-    """Fit, and let Ctrl-C end the command and not only the training."""
-    import warnings
+    from dapdag._sklearn.network import fit_or_interrupt
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="training was interrupted")
-        model.fit(study.X, study.y, sample_domain=study.sample_domain)
-    if model._fit_.interrupted:
-        raise KeyboardInterrupt
+    fit_or_interrupt(model, study.X, study.y, study.sample_domain)
     model.set_params(verbose=0)
 
 
