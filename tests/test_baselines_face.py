@@ -95,10 +95,9 @@ def test_history_holds_what_was_minimised(fitted: Any) -> None:
 )
 def test_parameters_of_equal_name_have_equal_defaults(kind: type) -> None:
     ours, theirs, settings = DAPDAGRegressor().get_params(), kind().get_params(), vars(Settings())
-    assert {k: v for k, v in theirs.items() if k in ours} == {
-        k: ours[k] for k in theirs if k in ours
-    }
-    assert all(settings[name] == theirs[name] for name in theirs.keys() & settings.keys())
+    for expected in (ours, settings):
+        shared = theirs.keys() & expected.keys()
+        assert {k: theirs[k] for k in shared} == {k: expected[k] for k in shared}
     assert set(theirs) - set(ours) <= {"mode", "mu", "gamma"}
     assert {"hidden", "n_members", "max_epochs", "patience", "learning_rate"} <= set(theirs)
 

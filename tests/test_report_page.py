@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 from report_facts import HOSTILE, made_facts
 
+from dapdag._runtime.text import listing, number, percent, plural
 from dapdag.report.graph_picture import MAX_NODES, drawn_part
-from dapdag.report.markup import Markup, listing, number, percent, plural, table, tag
+from dapdag.report.markup import Markup, table, tag
 from dapdag.report.names import write_names
 from dapdag.report.page import render
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dapdag._runtime.text import significant
+
 from ._shared import (
     Categorical,
     DataFiles,
@@ -196,7 +198,7 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
     parents = ", ".join(found["parents_of_label"][:8]) or "none"
     print_lines(
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"
-        + ("" if loss is None else f", validation loss {loss:.4g}.".replace("-", "−")),
+        + ("" if loss is None else f", validation loss {significant(loss)}."),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
     )
     typer.echo(f"\nWrote {output}. Next:")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dapdag._runtime.text import fine_percent, fixed, level, significant
+
 from ._shared import Json, ModelFile, Quiet, load_model, print_json
 
 
@@ -72,7 +74,7 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
 
 
 def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
-    from ._show import number, percent, print_lines, print_table
+    from ._show import print_lines, print_table
 
     label, training = found["label"], found["training"]
     loss = training["validation_loss"]
@@ -81,7 +83,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         f", made {found['created'][:10]} by dapdag {found['versions']['dapdag']}",
         f"{len(found['columns'])} columns, {len(found['sources'])} sources, "
         f"{found['graph']['edges']} edges, {training['epochs']} epochs"
-        + ("" if loss is None else f", validation loss {number(loss, 3)}"),
+        + ("" if loss is None else f", validation loss {fixed(loss, 3)}"),
     )
     if label["levels"]:
         print_lines(f"Classes: {', '.join(map(str, label['levels']))}")
@@ -92,7 +94,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         return
     print_table(
         ["column", "type", "missing", "values"],
-        [[c["name"], c["type"], percent(c["missing"]), _values(c)] for c in found["columns"]],
+        [[c["name"], c["type"], fine_percent(c["missing"]), _values(c)] for c in found["columns"]],
         numbers=[2],
     )
     dims = [key.removesuffix("_mean") for key in found["sources"][0] if key.endswith("_mean")]
@@ -102,7 +104,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
             [
                 s["name"],
                 *(f"{s[key]:,}" for key in ("rows", "labelled")),
-                *(number(s[f"{dim}_{part}"]) for dim in dims for part in ("mean", "sd")),
+                *(fixed(s[f"{dim}_{part}"]) for dim in dims for part in ("mean", "sd")),
             ]
             for s in found["sources"]
         ],
@@ -114,11 +116,9 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
 
 
 def _column(column: Any) -> dict[str, Any]:
-    from dapdag.io.schema import class_name
-
     return {
         "type": {"continuous": "number", "categorical": "category"}.get(column.kind, column.kind),
-        "levels": [class_name(level) for level in column.levels],
+        "levels": [level(value) for value in column.levels],
         "range": None if column.range is None else list(column.range),
     }
 
@@ -126,7 +126,7 @@ def _column(column: Any) -> dict[str, Any]:
 def _values(column: dict[str, Any]) -> str:
     if column["range"] is not None:
         low, high = column["range"]
-        return f"{low:.4g} … {high:.4g}".replace("-", "−")
+        return f"{significant(low)} … {significant(high)}"
     return ", ".join(column["levels"])
 
 

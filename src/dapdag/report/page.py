@@ -7,8 +7,9 @@ from importlib.resources import files
 from typing import Any
 
 from .._runtime.files import atomic_write_text
+from .._runtime.text import plural
 from .facts import Facts, gather
-from .markup import Markup, plural, tag
+from .markup import Markup, tag
 from .sections import SECTIONS
 from .sections.short import in_short
 

@@ -1,9 +1,10 @@
 """Do the predictions mean what they say?"""
 
+from ..._runtime.text import number, percent, plural
 from ...inference.reliability import calibration_error
 from ..charts import predicted_against_observed, reliability
 from ..facts import Facts
-from ..markup import Markup, figure, markup, number, paragraph, percent, plural, table, tag
+from ..markup import Markup, figure, markup, paragraph, table, tag
 
 FEW_ROWS = 50
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from ..._runtime.text import listing, percent
 from ..facts import UNNAMED, Facts
-from ..markup import Markup, listing, markup, paragraph, percent, table, tag
+from ..markup import Markup, markup, paragraph, table, tag
 
 MAX_COLUMNS, MAX_SITES = 100, 12
 

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 
+from ..._runtime.text import number, plural
 from ..charts import losses
 from ..facts import Facts
-from ..markup import Markup, details, figure, markup, number, paragraph, plural, table, tag
+from ..markup import Markup, details, figure, markup, paragraph, table, tag
 
 FEW_SITES = 8
 

@@ -4,21 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..._runtime.text import level, listing, number, percent, plural
 from ...record import Column, Source
 from ..facts import Facts
-from ..markup import (
-    Markup,
-    details,
-    level,
-    listing,
-    markup,
-    number,
-    paragraph,
-    percent,
-    plural,
-    table,
-    tag,
-)
+from ..markup import Markup, details, markup, paragraph, table, tag
 from ..strips import bar
 
 FEW_SITES, MAX_SITES, MAX_COLUMNS, MAX_CLASSES = 15, 100, 300, 6
