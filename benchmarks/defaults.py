@@ -21,7 +21,6 @@ CHANGES = {
     "one predictor": {"n_predictors": 1},
     "eight predictors": {"n_predictors": 8},
     "no ensemble": {"n_members": 1},
-    "100 epochs": {"max_epochs": 100},
     "300 epochs": {"max_epochs": 300},
     "alternating updates": {"alternating": True},
     "point estimate of E": {"bayesian": False},

@@ -23,6 +23,7 @@ from dapdag.baselines import (
     MLPClassifier,
     MLPRegressor,
 )
+from dapdag.training.settings import Settings
 
 REGRESSORS = (BRMRegressor, CASTLERegressor, MDANRegressor, MLPRegressor)
 CLASSIFIERS = (BRMClassifier, CASTLEClassifier, MDANClassifier, MLPClassifier)
@@ -89,10 +90,14 @@ def test_history_holds_what_was_minimised(fitted: Any) -> None:
     assert np.isfinite(fitted.history_.to_numpy()).all()
 
 
-@pytest.mark.parametrize("kind", [*REGRESSORS, *CLASSIFIERS], ids=lambda kind: kind.__name__)
-def test_shared_parameters_have_the_defaults_of_dapdag(kind: type) -> None:
-    ours, theirs = DAPDAGRegressor().get_params(), kind().get_params()
-    assert all(theirs[name] == ours[name] for name in theirs.keys() & ours.keys())
+@pytest.mark.parametrize(
+    "kind", [DAPDAGRegressor, *REGRESSORS, *CLASSIFIERS], ids=lambda kind: kind.__name__
+)
+def test_parameters_of_equal_name_have_equal_defaults(kind: type) -> None:
+    ours, theirs, settings = DAPDAGRegressor().get_params(), kind().get_params(), vars(Settings())
+    for expected in (ours, settings):
+        shared = theirs.keys() & expected.keys()
+        assert {k: theirs[k] for k in shared} == {k: expected[k] for k in shared}
     assert set(theirs) - set(ours) <= {"mode", "mu", "gamma"}
     assert {"hidden", "n_members", "max_epochs", "patience", "learning_rate"} <= set(theirs)
 

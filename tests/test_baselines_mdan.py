@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-from dapdag.baselines.mdan.estimator.network import Bound, Critics, domain_losses
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from dapdag.baselines import MDANClassifier, MDANRegressor
+from dapdag.baselines.mdan.network import Bound, Critics, domain_losses
 
 QUICK = {"hidden": 8, "n_members": 1, "n_predictors": 2, "max_epochs": 60}
 ROWS, SHIFT = 100, 2.0

@@ -411,7 +411,6 @@ def test_impute_fills_in_missing_cells_only(numbers: Numbers) -> None:
 
 
 def test_report_is_written(numbers: Numbers) -> None:
-    pytest.importorskip("dapdag.report", reason="the report is not written yet")
     output = numbers.folder / "report.html"
     done = dapdag("report", numbers.model, numbers.new, "--domain", "hospital", "-o", output)
     assert done.code == 0 and output.read_text().lstrip().lower().startswith("<!doctype html>")

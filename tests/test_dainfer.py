@@ -174,3 +174,9 @@ def test_says_how_to_get_causal_learn(
 def test_wrong_setting_is_named(changing_child: Case) -> None:
     with pytest.raises(ValueError, match="latent_dim must be at least 0"):
         changing_child.fit(DAInferRegressor(latent_dim=-1))
+
+
+def test_says_how_to_get_optax(changing_child: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optax", None)
+    with pytest.raises(ValueError, match=r"needs the package optax: pip install"):
+        changing_child.fit(DAInferRegressor(**QUICK))

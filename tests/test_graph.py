@@ -69,7 +69,7 @@ def test_every_edge_above_the_threshold_is_kept_or_reported():
         assert {*map(tuple, np.argwhere(dag.mask).tolist()), *dag.removed} == set(
             map(tuple, np.argwhere(above).tolist())
         )
-        assert dag.mask.sum() + dag.n_removed == above.sum()
+        assert dag.mask.sum() + len(dag.removed) == above.sum()
 
 
 def test_a_removed_edge_is_the_weakest_of_a_cycle():

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dapdag._runtime.text import level
 from dapdag.io import MAX_COLUMNS, Rows, Study, prepare_study, read_tables
 from dapdag.io.columns import likely_codes
-from dapdag.io.schema import class_name, describe_columns, describe_sites
+from dapdag.io.schema import describe_columns, describe_sites
 
 N = 24
 
@@ -351,5 +352,5 @@ def test_schema_counts_the_rows_of_every_site() -> None:
 
 
 def test_class_names_are_what_people_write() -> None:
-    named = [class_name(v) for v in (1.0, np.float64(2), 0.5, "x", np.True_)]
+    named = [level(v) for v in (1.0, np.float64(2), 0.5, "x", np.True_)]
     assert named == ["1", "2", "0.5", "x", "True"]

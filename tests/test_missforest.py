@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from dapdag.baselines.missforest.imputer.estimators import MissForestClassifier, MissForestRegressor
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from dapdag.baselines.missforest.estimators import MissForestClassifier, MissForestRegressor
 from dapdag.baselines.missforest.imputer import MissForestImputer
 from dapdag.baselines.missforest.imputer import imputer as missforest
 

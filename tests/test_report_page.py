@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 from report_facts import HOSTILE, made_facts
 
+from dapdag._runtime.text import listing, number, percent, plural
 from dapdag.report.graph_picture import MAX_NODES, drawn_part
-from dapdag.report.markup import Markup, listing, number, percent, plural, table, tag
+from dapdag.report.markup import Markup, table, tag
 from dapdag.report.names import write_names
 from dapdag.report.page import render
 
@@ -27,8 +28,6 @@ CASES = {
     "one site": {"n_sites": 1},
     "no new table": {"new_sites": ()},
     "outcomes unknown": {"with_truth": False},
-    "no record": {"with_record": False},
-    "neither record nor table": {"with_record": False, "new_sites": ()},
     "not assessed": {"with_assessment": False},
     "two dimensions": {"env_dim": 2},
     "five dimensions": {"env_dim": 5, "classes": None},

@@ -19,7 +19,7 @@ from dapdag.training import assemble as assembly
 from dapdag.training import checkpoint as checkpoint_module
 from dapdag.training import loop, train
 from dapdag.training.checkpoint import Checkpoint
-from dapdag.training.loop import HISTORY, _Run
+from dapdag.training.loop import _Run
 from dapdag.training.settings import Settings
 from dapdag.training.step import _draw_batch, in_predictor, validation_loss
 
@@ -33,6 +33,7 @@ SETTINGS = Settings(
     alternating=False,
 )
 A, B = 11, 22  # the seeds of two lanes
+HISTORY = (*obj.TERMS, "validation")
 VALIDATION = HISTORY.index("validation")
 
 

@@ -189,7 +189,7 @@ def graph_steps() -> None:
     titles = (
         "1  how far one moves another",
         "2  below 0.1: dropped",
-        f"3  cycles broken: {dag.n_removed} edges",
+        f"3  cycles broken: {len(dag.removed)} edges",
     )
     for k, (ax, title) in enumerate(zip(all_axes, titles, strict=True)):
         shown = strength * (1 if k == 0 else strength >= 0.1 if k == 1 else dag.mask)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-NEEDED = ("jax", "jaxlib", "equinox", "optax", "numpy", "pandas", "scikit-learn", "safetensors")
-OPTIONAL = ("lightgbm", "POT", "skada", "causal-learn", "dask")
+NEEDED = ("jax", "jaxlib", "equinox", "numpy", "pandas", "scikit-learn", "safetensors")
+OPTIONAL = ("lightgbm", "POT", "skada", "causal-learn", "optax", "dask")
 OK, NOTE, BROKEN = "ok", "note", "broken"
 
 

@@ -1,7 +1,7 @@
 """The scikit-learn face: DAPDAGRegressor and DAPDAGClassifier."""
 
 from collections.abc import Hashable
-from typing import Any, Self
+from typing import Any
 
 import networkx as nx
 import pandas as pd
@@ -79,18 +79,6 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
-        """Learn from labelled sources, and from unlabelled targets if there are any.
-
-        Parameters
-        ----------
-        X : DataFrame or array of shape (rows, features)
-        y : one label per row; ignored where `sample_domain` is negative
-        sample_domain : one label per row, strings or integers; None means one domain.
-            Negative integers are unlabelled targets whose rows help the reconstruction.
-        """
-        return super().fit(X, y, sample_domain)
-
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         super()._adopt(fit, sources)
         strength = dict(zip(self.graph_, fit.env_strength.tolist(), strict=True))
@@ -139,8 +127,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     edge_threshold : an edge must move its child by this many standard deviations for one of the
         parent's (root mean square) to enter the graph.
     validation_fraction : share of every source's rows kept for early stopping.
-    steps : per epoch: "size" (rows / mean batch size, at most 64), "domains" (one per domain), or a
-        number.
+    steps : per epoch: "size" (rows / mean batch size, at least 16 and at most 64), "domains"
+        (one per domain), or a number.
     alternating : True moves the encoder, then the decoder, as the paper does; False moves both in
         one step, which is faster and no worse.
     n_draws : Monte Carlo draws of E at prediction.

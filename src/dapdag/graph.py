@@ -29,11 +29,6 @@ class DAG:
     removed: tuple[tuple[int, int], ...]
     threshold: float
 
-    @property
-    def n_removed(self) -> int:
-        """Number of edges removed to break cycles."""
-        return len(self.removed)
-
     def order(self) -> tuple[int, ...]:
         """Topological order, parents first; among free variables the lowest index comes first."""
         graph = nx.from_numpy_array(self.mask, create_using=nx.DiGraph)

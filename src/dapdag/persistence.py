@@ -73,9 +73,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
             for k, label in enumerate(estimator._sources_)
         ],
         "feature_names_in": None if names is None else [str(n) for n in names],
+        "record": estimator.record_.to_json(),
     }
-    if estimator.record_ is not None:
-        header["record"] = estimator.record_.to_json()
     if estimator.assessment_ is not None:
         header["assessment"] = encode_frame(estimator.assessment_, "assessment_")
     atomic_write_bytes(path, _to_bytes(header, arrays))
@@ -201,9 +200,7 @@ def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
         sources = tuple(decode_scalar(label) for label in header["sources"])
         fit = decode_fit(header, arrays, len(sources))
         table, names = fit.model.table, header["feature_names_in"]
-        # Files of versions that kept no record have none.
-        if (record := header.get("record")) is not None:
-            fit = replace(fit, record=Record.from_json(record, table, sources))
+        fit = replace(fit, record=Record.from_json(header["record"], table, sources))
         if estimator._regression != (table.label.kind == "continuous"):
             raise ValueError(f"the label is {table.label.kind}")
         if names is not None:

@@ -12,7 +12,18 @@ from ..data.sample import Sample
 from .checks import training_sample
 
 
-class DomainEstimator(BaseEstimator):
+class MixedTableEstimator(BaseEstimator):
+    """Accepts tables with categories, text and missing cells."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class DomainEstimator(MixedTableEstimator):
     """`needs_target` says that `fit` wants the target's rows, with negative `sample_domain`."""
 
     # Routed by default inside scikit-learn's meta-estimators once routing is switched on.
@@ -28,13 +39,6 @@ class DomainEstimator(BaseEstimator):
         if sample.classes is not None:
             self.classes_ = sample.classes
         return sample
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 class DomainRegressor(RegressorMixin, DomainEstimator):

@@ -1,6 +1,6 @@
 """What every estimator on our network shares: settings, fitting, prediction, saving.
 
-What only some of them have, environments and a graph, stands in `_parts`.
+What only some of them have, environments and a graph, is in `mixins`.
 """
 
 import warnings
@@ -12,8 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
@@ -24,7 +22,8 @@ from ..inference.fitted import Fit, Model
 from ..inference.prediction import LabelDistribution, predict_domain
 from ..training.fit import fit_models
 from ..training.settings import Settings, check_settings
-from .checks import as_frame, new_domains, training_sample
+from .base import DomainClassifier, DomainEstimator, DomainRegressor
+from .checks import as_frame, new_domains
 
 # A feature that few rows lack says nothing about their domain.
 FEWEST_ROWS_TO_TELL = 5
@@ -34,19 +33,13 @@ NEARLY_ABSENT = 0.05
 LEAST_TO_TELL = 0.005
 
 
-class NetworkEstimator(BaseEstimator):
+class NetworkEstimator(DomainEstimator):
     """Fits a network to a sample and predicts the label; `_regression` says of which kind.
 
     A subclass takes pieces out of the network by `_settings` and rows out of the sample by
     `_sample`.
     """
 
-    # Routed by default inside scikit-learn's meta-estimators once routing is switched on.
-    __metadata_request__fit: ClassVar = {"sample_domain": True}
-    __metadata_request__predict: ClassVar = {"sample_domain": True}
-    __metadata_request__score: ClassVar = {"sample_domain": True}
-
-    _regression: bool
     _absent_terms: ClassVar[tuple[str, ...]] = ()  # of the loss
 
     def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
@@ -57,10 +50,11 @@ class NetworkEstimator(BaseEstimator):
         X : DataFrame or array of shape (rows, features)
         y : one label per row; ignored where `sample_domain` is negative
         sample_domain : one label per row, strings or integers; None means one domain.
-            Negative integers are unlabelled targets.
+            Negative integers are unlabelled targets, whose rows help the reconstruction where
+            there is one.
         """
         settings = self._settings()
-        sample = self._sample(training_sample(self, X, y, sample_domain, self._regression))
+        sample = self._sample(self._training_sample(X, y, sample_domain))
         _report_idle_columns(sample)
         fit = self._train([sample], settings)[0]
         self._adopt(fit, sample.domain_labels[: sample.n_sources])
@@ -82,13 +76,16 @@ class NetworkEstimator(BaseEstimator):
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         """Take over what was learned; also used when a model is loaded."""
         table = fit.model.table
+        assert fit.record is not None
         self._fit_ = fit
         self._sources_ = sources
         self.n_epochs_ = fit.n_epochs
         self.n_features_in_ = len(table.features)
         self.history_ = fit.history.drop(columns=list(self._absent_terms))
         self.record_ = fit.record
-        self.schema_ = schema_frame(table, fit.record)
+        self.schema_ = schema_frame(
+            table, fit.record.missing(), [source.rows for source in fit.record.sources]
+        )
         self.assessment_: pd.DataFrame | None = None
         if not self._regression:
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]
@@ -132,15 +129,17 @@ class NetworkEstimator(BaseEstimator):
             np.concatenate([p.variance for p in parts])[back],
         )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit_")
+
+
+def fit_or_interrupt(estimator: NetworkEstimator, X: Any, y: Any, sample_domain: Any) -> None:
+    """Fit; Ctrl-C, which otherwise only ends the training early, raises KeyboardInterrupt."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="training was interrupted")
+        estimator.fit(X, y, sample_domain=sample_domain)
+    if estimator._fit_.interrupted:
+        raise KeyboardInterrupt
 
 
 def _report_absent_features(model: Model, X: pd.DataFrame, domain: Hashable) -> None:
@@ -191,10 +190,8 @@ def _report_idle_columns(sample: Sample) -> None:
         )
 
 
-class NetworkRegressor(RegressorMixin, NetworkEstimator):
+class NetworkRegressor(DomainRegressor, NetworkEstimator):
     """Predicts numbers."""
-
-    _regression = True
 
     def predict(
         self, X: Any, sample_domain: Any = None, return_std: bool = False
@@ -211,10 +208,6 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         assert found.variance is not None
         return mean, np.sqrt(found.variance[:, 0]) * label.deviation  # type: ignore[union-attr]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
-        """R² of the prediction."""
-        return float(r2_score(y, self.predict(X, sample_domain), sample_weight=sample_weight))
-
     def predict_interval(
         self, X: Any, coverage: float = 0.9, sample_domain: Any = None
     ) -> NDArray[np.float64]:
@@ -226,13 +219,10 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         return np.column_stack([mean - half, mean + half])
 
 
-class NetworkClassifier(ClassifierMixin, NetworkEstimator):
+class NetworkClassifier(DomainClassifier, NetworkEstimator):
     """Predicts classes."""
 
-    __metadata_request__predict_proba: ClassVar = {"sample_domain": True}
     __metadata_request__predict_log_proba: ClassVar = {"sample_domain": True}
-
-    _regression = False
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """Probability of each of `classes_` for every row, averaged over E."""
@@ -244,13 +234,3 @@ class NetworkClassifier(ClassifierMixin, NetworkEstimator):
     def predict_log_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X, sample_domain))
-
-    def predict(self, X: Any, sample_domain: Any = None) -> NDArray:
-        """The most probable class of every row."""
-        best = self.predict_proba(X, sample_domain).argmax(1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
-        """Accuracy of the prediction."""
-        predicted = self.predict(X, sample_domain)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

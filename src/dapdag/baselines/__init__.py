@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from dapdag.baselines.castle import CASTLEClassifier, CASTLERegressor
     from dapdag.baselines.dainfer.estimator import DAInferClassifier, DAInferRegressor
     from dapdag.baselines.mdan.estimator import MDANClassifier, MDANRegressor
+    from dapdag.baselines.missforest.estimators import MissForestClassifier, MissForestRegressor
     from dapdag.baselines.missforest.imputer import MissForestImputer
-    from dapdag.baselines.missforest.imputer.estimators import (
-        MissForestClassifier,
-        MissForestRegressor,
-    )
     from dapdag.baselines.mlp import MLPClassifier, MLPRegressor
 
 __all__ = [

@@ -11,10 +11,10 @@ from .._sklearn.mixins import WithEnvironments
 from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
 from ..training.settings import Settings
-from .network import NetworkBaseline, sources_only
+from .rows import sources_only
 
 
-class _BRM(WithEnvironments, NetworkBaseline):
+class _BRM(WithEnvironments):
     """What is taken out of DAPDAG: the decoder."""
 
     _absent_terms: ClassVar[tuple[str, ...]] = ("reconstruction", "acyclicity", "sparsity")
@@ -41,26 +41,24 @@ class _BRM(WithEnvironments, NetworkBaseline):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            hidden=hidden,
-            n_members=n_members,
-            max_epochs=max_epochs,
-            patience=patience,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            validation_fraction=validation_fraction,
-            categorical_features=categorical_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
         self.bayesian = bayesian
         self.env_dim = env_dim
+        self.hidden = hidden
         self.n_predictors = n_predictors
+        self.n_members = n_members
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
         self.env_weight = env_weight
         self.prior_precision = prior_precision
         self.prior_scale = prior_scale
+        self.validation_fraction = validation_fraction
         self.alternating = alternating
         self.n_draws = n_draws
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self) -> Settings:
         return replace(

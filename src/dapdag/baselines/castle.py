@@ -15,10 +15,10 @@ from .._sklearn.mixins import WithGraph
 from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
 from ..training.settings import Settings
-from .network import NetworkBaseline, pooled
+from .rows import pooled
 
 
-class _CASTLE(WithGraph, NetworkBaseline):
+class _CASTLE(WithGraph):
     """What is taken out of DAPDAG: encoder and E."""
 
     _absent_terms: ClassVar[tuple[str, ...]] = ("environment",)
@@ -44,18 +44,12 @@ class _CASTLE(WithGraph, NetworkBaseline):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            hidden=hidden,
-            n_members=n_members,
-            max_epochs=max_epochs,
-            patience=patience,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            validation_fraction=validation_fraction,
-            categorical_features=categorical_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.hidden = hidden
+        self.n_members = n_members
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
         self.reconstruction_weight = reconstruction_weight
         self.structure_weight = structure_weight
         self.acyclicity_weight = acyclicity_weight
@@ -63,6 +57,10 @@ class _CASTLE(WithGraph, NetworkBaseline):
         self.sparsity_weight = sparsity_weight
         self.acyclicity = acyclicity
         self.edge_threshold = edge_threshold
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self) -> Settings:
         return replace(super()._settings(), uses_environment=False, exact_graph=False)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from .._sklearn.network import NetworkClassifier, NetworkRegressor
+from .._sklearn.network import NetworkClassifier, NetworkEstimator, NetworkRegressor
 from ..data.sample import Sample
 from ..training.settings import Settings
-from .network import NetworkBaseline, pooled
+from .rows import pooled
 
 
-class PooledMLP(NetworkBaseline):
+class PooledMLP(NetworkEstimator):
     """What is taken out of DAPDAG: encoder, E and the whole decoder."""
 
     _absent_terms: ClassVar[tuple[str, ...]] = (
@@ -34,19 +34,17 @@ class PooledMLP(NetworkBaseline):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            hidden=hidden,
-            n_members=n_members,
-            max_epochs=max_epochs,
-            patience=patience,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            validation_fraction=validation_fraction,
-            categorical_features=categorical_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        self.hidden = hidden
         self.n_predictors = n_predictors
+        self.n_members = n_members
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self) -> Settings:
         return replace(

@@ -170,7 +170,7 @@ METHODS: dict[str, Method] = {
             "paper",
             "dapdag.baselines:DAInfer",
             needs_target=True,
-            packages=("causallearn",),
+            packages=("causallearn", "optax"),
         ),
         _practice("boosting", "gradient boosting"),
         _practice("lightgbm", "LightGBM", ("lightgbm",)),

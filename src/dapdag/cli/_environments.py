@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ._show import number, print_table
+from dapdag._runtime.text import fixed
+
+from ._show import print_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +27,8 @@ def warn_of_outsiders(model: Any, environments: pd.DataFrame) -> None:
     outside = environments[environments["outside"] & beyond]
     for name, row in outside.head(MOST_WARNINGS).iterrows():
         spans = ", ".join(
-            f"{column.removesuffix('_mean')} {number(row[column])}, sources "
-            f"{number(sources[column].min())} to {number(sources[column].max())}"
+            f"{column.removesuffix('_mean')} {fixed(row[column])}, sources "
+            f"{fixed(sources[column].min())} to {fixed(sources[column].max())}"
             for column in means
         )
         warnings.warn(
@@ -58,7 +60,7 @@ def show_environments(model: Any, new: pd.DataFrame | None) -> None:
             [
                 str(name),
                 row["kind"],
-                *(number(row[f"{d}_{s}"]) for d in dims for s in ("mean", "sd")),
+                *(fixed(row[f"{d}_{s}"]) for d in dims for s in ("mean", "sd")),
             ]
             for name, row in both.iterrows()
         ],

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,20 +51,6 @@ def print_lines(*lines: str) -> None:
     out = _console()
     for line in lines:
         out.print(line, soft_wrap=not out.is_terminal)
-
-
-def number(value: Any, digits: int = 2) -> str:
-    """A number for people, or a dash where there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def percent(share: float) -> str:
-    """A share; what is neither nothing nor all does not look like it."""
-    if 0 < share < 0.001:
-        return "<0.1 %"
-    return f"{100 * share:.1f} %" if share else "–"
 
 
 def _console() -> Console:

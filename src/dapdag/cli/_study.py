@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ._show import number, percent, print_lines, print_table
+from dapdag._runtime.text import fine_percent, fixed
+
+from ._show import print_lines, print_table
 
 if TYPE_CHECKING:
     from dapdag.io import Study
@@ -28,7 +30,7 @@ def show_study(study: Study, files: Sequence[str]) -> None:
     )
     print_table(
         ["column", "type", "missing", "values"],
-        [[c.name, c.type, percent(c.missing), c.values] for c in describe_columns(study)],
+        [[c.name, c.type, fine_percent(c.missing), c.values] for c in describe_columns(study)],
         numbers=[2],
     )
     shares = sorted({name for site in sites for name in site.label})
@@ -41,7 +43,7 @@ def show_study(study: Study, files: Sequence[str]) -> None:
                 site.name if site.role == "source" else f"{site.name} (target)",
                 f"{site.rows:,}",
                 f"{site.labelled:,}" if site.role == "source" else "–",
-                percent(site.missing),
+                fine_percent(site.missing),
                 *(_share(study, site.label, name) for name in shown),
             ]
             for site in sites
@@ -67,5 +69,5 @@ def _share(study: Study, label: dict[str, float], name: str) -> str:
     if not label:
         return "–"
     if study.task == "regression":
-        return number(label["mean"], 3 if abs(label["mean"]) < 10 else 1)
-    return percent(label.get(name, 0.0))
+        return fixed(label["mean"], 3 if abs(label["mean"]) < 10 else 1)
+    return fine_percent(label.get(name, 0.0))

@@ -155,9 +155,10 @@ def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict
 
 
 def _show(found: Evaluation, metric: str | None, in_full: bool) -> None:
+    from dapdag._runtime.text import fixed
     from dapdag.evaluate import METRICS, primary_metric
 
-    from ._show import number, print_lines, print_table
+    from ._show import print_lines, print_table
 
     if metric is not None and metric not in set(found.scores["metric"]):
         from dapdag._runtime.text import suggestion
@@ -169,8 +170,8 @@ def _show(found: Evaluation, metric: str | None, in_full: bool) -> None:
         )
     name = metric or primary_metric(found.task)
     table = found.by_target(name)
-    rows = [[str(site), *(number(v, 3) for v in row)] for site, row in table.iterrows()]
-    rows.append(["mean", *(number(v, 3) for v in table.mean())])
+    rows = [[str(site), *(fixed(v, 3) for v in row)] for site, row in table.iterrows()]
+    rows.append(["mean", *(fixed(v, 3) for v in table.mean())])
     goal, title = METRICS[name].goal, METRICS[name].title
     aim = f"best at {goal:g}" if abs(goal) < 2 else f"{'high' if goal > 0 else 'low'} is good"
     print_table(
@@ -185,7 +186,7 @@ def _show(found: Evaluation, metric: str | None, in_full: bool) -> None:
     summary = found.summary().drop(columns="failed")
     print_table(
         ["method", *map(str, summary.columns)],
-        [[str(m), *(number(v, 3) for v in row)] for m, row in summary.iterrows()],
+        [[str(m), *(fixed(v, 3) for v in row)] for m, row in summary.iterrows()],
         title="Mean over sites",
         numbers=range(1, summary.shape[1] + 1),
     )

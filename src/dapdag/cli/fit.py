@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dapdag._runtime.text import significant
+
 from ._shared import (
     Categorical,
     DataFiles,
@@ -140,14 +142,9 @@ def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
 
 
 def _train(model: Any, study: Study) -> None:
-    """Fit, and let Ctrl-C end the command and not only the training."""
-    import warnings
+    from dapdag._sklearn.network import fit_or_interrupt
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="training was interrupted")
-        model.fit(study.X, study.y, sample_domain=study.sample_domain)
-    if model._fit_.interrupted:
-        raise KeyboardInterrupt
+    fit_or_interrupt(model, study.X, study.y, study.sample_domain)
     model.set_params(verbose=0)
 
 
@@ -201,7 +198,7 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
     parents = ", ".join(found["parents_of_label"][:8]) or "none"
     print_lines(
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"
-        + ("" if loss is None else f", validation loss {loss:.4g}.".replace("-", "−")),
+        + ("" if loss is None else f", validation loss {significant(loss)}."),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
     )
     typer.echo(f"\nWrote {output}. Next:")

@@ -46,7 +46,9 @@ def graph(
         if not quiet:
             typer.echo(f"Wrote {output}: {learned.number_of_edges()} edges")
         return
-    from ._show import number, print_lines, print_table
+    from dapdag._runtime.text import fixed
+
+    from ._show import print_lines, print_table
 
     if not learned.edges:
         print_lines("The graph has no edge: no column moves another by enough to count.")
@@ -54,7 +56,7 @@ def graph(
     print_table(
         ["parent", "", "child", "effect", "weight"],
         [
-            [str(a), "→", str(b), number(data.get("effect")), number(data.get("weight"))]
+            [str(a), "→", str(b), fixed(data.get("effect")), fixed(data.get("weight"))]
             for a, b, data in strongest_first(learned)
         ],
         numbers=[3, 4],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dapdag._runtime.text import fine_percent, fixed, level, significant
+
 from ._shared import Json, ModelFile, Quiet, load_model, print_json
 
 
@@ -31,36 +33,34 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
 
     record, table = model.record_, model._fit_.model.table
     columns = [describe_column(variable) for variable in table.features]
-    missing = None if record is None else record.missing()
-    sources = {} if record is None else {s.name: s for s in record.sources}
+    missing = record.missing()
+    sources = {s.name: s for s in record.sources}
     loss = float(model.history_["validation"].min())
     return {
         "file": str(path),
         "bytes": path.stat().st_size,
         "estimator": type(model).__name__,
-        "created": None if record is None else record.created,
-        "versions": {} if record is None else record.versions,
+        "created": record.created,
+        "versions": record.versions,
         "label": {"name": str(table.label.name), **_column(describe_column(table.label))},
         "columns": [
             {
                 "name": str(column.name),
                 **_column(column),
-                "missing": None
-                if missing is None
-                else float(_mean(missing.loc[column.name], sources)),
+                "missing": float(_mean(missing.loc[column.name], sources)),
             }
             for column in columns
         ],
         "sources": [
             {
                 "name": str(name),
-                "rows": sources[name].rows if name in sources else None,
-                "labelled": sources[name].labelled if name in sources else None,
+                "rows": sources[name].rows,
+                "labelled": sources[name].labelled,
                 **{key: float(value) for key, value in row.items()},
             }
             for name, row in model.source_environments_.iterrows()
         ],
-        "unlabelled_rows": None if record is None else record.unlabelled_rows,
+        "unlabelled_rows": record.unlabelled_rows,
         "settings": {key: _plain(value) for key, value in model.get_params(deep=False).items()},
         "changed": sorted(_changed(model)),
         "training": {
@@ -74,18 +74,16 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
 
 
 def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
-    from ._show import number, percent, print_lines, print_table
+    from ._show import print_lines, print_table
 
     label, training = found["label"], found["training"]
-    made = "" if found["created"] is None else f", made {found['created'][:10]}"
-    version = found["versions"].get("dapdag")
     loss = training["validation_loss"]
     print_lines(
         f"{found['file']}: {found['estimator']} of {label['name']}"
-        f"{made}{f' by dapdag {version}' if version else ''}",
+        f", made {found['created'][:10]} by dapdag {found['versions']['dapdag']}",
         f"{len(found['columns'])} columns, {len(found['sources'])} sources, "
         f"{found['graph']['edges']} edges, {training['epochs']} epochs"
-        + ("" if loss is None else f", validation loss {number(loss, 3)}"),
+        + ("" if loss is None else f", validation loss {fixed(loss, 3)}"),
     )
     if label["levels"]:
         print_lines(f"Classes: {', '.join(map(str, label['levels']))}")
@@ -96,15 +94,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         return
     print_table(
         ["column", "type", "missing", "values"],
-        [
-            [
-                c["name"],
-                c["type"],
-                "–" if c["missing"] is None else percent(c["missing"]),
-                _values(c),
-            ]
-            for c in found["columns"]
-        ],
+        [[c["name"], c["type"], fine_percent(c["missing"]), _values(c)] for c in found["columns"]],
         numbers=[2],
     )
     dims = [key.removesuffix("_mean") for key in found["sources"][0] if key.endswith("_mean")]
@@ -113,8 +103,8 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         [
             [
                 s["name"],
-                *("–" if s[key] is None else f"{s[key]:,}" for key in ("rows", "labelled")),
-                *(number(s[f"{dim}_{part}"]) for dim in dims for part in ("mean", "sd")),
+                *(f"{s[key]:,}" for key in ("rows", "labelled")),
+                *(fixed(s[f"{dim}_{part}"]) for dim in dims for part in ("mean", "sd")),
             ]
             for s in found["sources"]
         ],
@@ -126,11 +116,9 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
 
 
 def _column(column: Any) -> dict[str, Any]:
-    from dapdag.io.schema import class_name
-
     return {
         "type": {"continuous": "number", "categorical": "category"}.get(column.kind, column.kind),
-        "levels": [class_name(level) for level in column.levels],
+        "levels": [level(value) for value in column.levels],
         "range": None if column.range is None else list(column.range),
     }
 
@@ -138,7 +126,7 @@ def _column(column: Any) -> dict[str, Any]:
 def _values(column: dict[str, Any]) -> str:
     if column["range"] is not None:
         low, high = column["range"]
-        return f"{low:.4g} … {high:.4g}".replace("-", "−")
+        return f"{significant(low)} … {significant(high)}"
     return ", ".join(column["levels"])
 
 

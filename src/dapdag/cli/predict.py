@@ -108,14 +108,14 @@ def predict(
 
 def _tell_roles(model: Any, rows: Any, domain: str | None) -> None:
     """Say which columns play no part, above all one that may name sites."""
-    from dapdag._runtime.text import listed
+    from dapdag._runtime.text import quoted
 
     label = str(model._fit_.model.table.label.name)
     others = [name for name in rows.unused if name not in (domain, label)]
     if label in rows.unused:
         say(f"note: the label {label!r} is there, and not looked at")
     if others:
-        say(f"note: not used: {listed(others, 5)}")
+        say(f"note: not used: {quoted(others, 5)}")
         if rows.site is None:
             say("note: all rows are one new site; if a column names sites, give --domain")
 

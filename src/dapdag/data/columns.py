@@ -52,7 +52,7 @@ class Continuous:
             pick = np.unique(np.clip(pick, 0, len(values) - 1))
             values, mid_rank = values[pick], mid_rank[pick]
         scores = ndtri(mid_rank)
-        if len(values) >= 10 and REACH > 0:
+        if len(values) >= 10:
             values, scores = _with_tails(values, scores)
         mapped = np.interp(seen, values, scores)
         return Continuous(name, values, (scores - mapped.mean()) / (mapped.std() or 1.0))

@@ -1,26 +1,21 @@
 """What was made of the columns of a table, for the user to check."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..record import Record
 from .columns import OTHER, Discrete, Variable
 from .table import Table
 
 
-def schema_frame(table: Table, record: Record | None) -> pd.DataFrame:
+def schema_frame(table: Table, missing: pd.DataFrame, n_rows: Sequence[int]) -> pd.DataFrame:
     """One row per feature: its type, levels or range, share of missing cells, remarks.
 
-    Without a record, which old files lack, nothing is known of missing cells.
+    `missing` holds the share of missing cells, one row per feature and one column per source;
+    `n_rows` the number of rows of each source.
     """
-    if record is None:
-        missing = pd.DataFrame(np.nan, index=[v.name for v in table.features], columns=["?"])
-        rows = np.ones(1)
-    else:
-        missing = record.missing()
-        rows = np.array([source.rows for source in record.sources], dtype=float)
+    rows = np.array(n_rows, dtype=float)
     found = {
         v.name: {
             "kind": kind_of(v),

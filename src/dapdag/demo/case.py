@@ -1,6 +1,5 @@
 """The case: nine simulated sites to learn from, a tenth to predict, and who predicts it."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from sklearn import metrics
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from .._sklearn.network import NetworkClassifier, NetworkRegressor
+from .._sklearn.network import NetworkClassifier, NetworkRegressor, fit_or_interrupt
 from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
@@ -94,12 +93,7 @@ def run_demo(
 
 
 def _fitted(model: Predictor, split: Split) -> Predictor:
-    """Fit, and let Ctrl-C end the demonstration and not only the training."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="training was interrupted")
-        model.fit(split.X, split.y, sample_domain=split.sample_domain)
-    if model._fit_.interrupted:
-        raise KeyboardInterrupt
+    fit_or_interrupt(model, split.X, split.y, split.sample_domain)
     return model
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import networkx as nx
 
-from dapdag.graph import extract_dag, to_networkx
-from dapdag.graph_baselines.tables import centred, column_names, some_rows, standardised
+from dapdag.graph_baselines.tables import score_table, strongest_dag
 
 
 def dagma_mlp(
@@ -33,22 +32,18 @@ def dagma_mlp(
 
     Parameters
     ----------
-    X : DataFrame or array of shape (n, V)
-        Finite numbers, more rows than columns.
-    sample_domain : not looked at
-    threshold : edges of a smaller norm are left out, and then the weakest of every cycle
-    standardise : True divides the columns by their standard deviation. The score compares squared
-        errors of all columns, so that units matter: as published, the columns are taken as they
-        are, which is right where all noise has one scale and meaningless where units differ.
-    max_rows : of a longer table this many rows are drawn, since every step reads all of them
+    X, sample_domain, threshold, standardise, max_rows, random_state : as in `notears_mlp`
+    hidden : width of the one hidden layer of each variable's network
+    lasso, ridge : weights of the L1 and L2 penalties
+    warm_steps, final_steps, learning_rate : of Adam, in all stages but the last and in the last
 
     Returns
     -------
     networkx.DiGraph
-        Named after the columns; edges carry ``"weight"``, the norm of the first layer's weights.
+        As `notears_mlp` does.
     """
     torch, nonlinear = _dagma()
-    Z = some_rows(standardised(X) if standardise else centred(X), max_rows, random_state)
+    Z = score_table(X, standardise, max_rows, random_state)
     before = torch.get_default_dtype()
     try:
         with torch.random.fork_rng(devices=[]), _no_progress_bar():
@@ -65,8 +60,7 @@ def dagma_mlp(
             )
     finally:
         torch.set_default_dtype(before)  # the package changes it for everybody
-    dag = extract_dag(strength, threshold)
-    return to_networkx(dag.mask, strength, column_names(X, Z.shape[1]))
+    return strongest_dag(X, strength, threshold)
 
 
 @contextlib.contextmanager

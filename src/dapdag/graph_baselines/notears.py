@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dapdag._runtime.cache import compilation_cache
-from dapdag.graph import extract_dag, to_networkx
-from dapdag.graph_baselines.tables import centred, column_names, some_rows, standardised
+from dapdag.graph_baselines.tables import score_table, strongest_dag
 
 _MAX_PENALTY = 1e16
 _PROGRESS = 0.25  # h must fall to this share of the last, or the penalty grows tenfold
@@ -74,13 +73,12 @@ def notears_mlp(
     networkx.DiGraph
         Named after the columns; edges carry ``"weight"``, the norm of the first layer's weights.
     """
-    Z = some_rows(standardised(X) if standardise else centred(X), max_rows, random_state)
+    Z = score_table(X, standardise, max_rows, random_state)
     shapes = _Shapes(Z.shape[1], hidden)
     with jax.enable_x64(True), compilation_cache():
         theta = _solve(Z, shapes, lasso, ridge, max_rounds, tolerance, random_state)
         strength = np.sqrt(np.asarray(_adjacency(_unpack(jnp.asarray(theta), shapes).first)))
-    dag = extract_dag(strength, threshold)
-    return to_networkx(dag.mask, strength, column_names(X, Z.shape[1]))
+    return strongest_dag(X, strength, threshold)
 
 
 def _solve(

@@ -3,9 +3,12 @@
 from collections.abc import Hashable
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from dapdag.graph import extract_dag, to_networkx
 
 
 def column_names(X: Any, n_columns: int) -> list[Hashable]:
@@ -37,6 +40,17 @@ def some_rows(Z: NDArray[np.float64], max_rows: int, random_state: int) -> NDArr
     if len(Z) <= max_rows:
         return Z
     return Z[np.random.default_rng(random_state).choice(len(Z), max_rows, replace=False)]
+
+
+def score_table(X: Any, standardise: bool, max_rows: int, random_state: int) -> NDArray[np.float64]:
+    """What a method that compares squared errors of all columns reads of a table."""
+    return some_rows(standardised(X) if standardise else centred(X), max_rows, random_state)
+
+
+def strongest_dag(X: Any, strength: NDArray[np.float64], threshold: float) -> nx.DiGraph:
+    """The DAG of the edges that reach the threshold, named after the columns of the table."""
+    dag = extract_dag(strength, threshold)
+    return to_networkx(dag.mask, strength, column_names(X, len(strength)))
 
 
 def domain_codes(sample_domain: Any, n_rows: int) -> NDArray[np.intp]:

@@ -84,4 +84,4 @@ class Fit:
     history: pd.DataFrame
     n_epochs: int
     interrupted: bool
-    record: Record | None = None  # None in files of versions that kept none
+    record: Record | None = None  # None only while a file is being decoded

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from dapdag._runtime.text import counted, listed
+from dapdag._runtime.text import counted, quoted
 from dapdag.io.reading import Rows
 
 # The graph has a filter for every pair of columns: time and memory grow with their square.
@@ -57,7 +57,7 @@ def clean_features(
         _refuse_stray_text(rows, name, MOSTLY, f"--categorical {name}")
     void = [name for name in names if frame[name].isna().all()]
     if void:
-        warnings.warn(f"{listed(void)} left out: no row has a value there", stacklevel=3)
+        warnings.warn(f"{quoted(void)} left out: no row has a value there", stacklevel=3)
     X = pd.DataFrame(
         {name: _typed(frame[name], name in categorical) for name in names if name not in void},
         index=frame.index,
@@ -185,7 +185,7 @@ def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
     if found:
         what = "different in every row" if len(found) == 1 else "each different in every row"
         warnings.warn(
-            f"{listed(found)} {'is' if len(found) == 1 else 'are'} {what}, like a row number or "
+            f"{quoted(found)} {'is' if len(found) == 1 else 'are'} {what}, like a row number or "
             f"an identifier: leave out what is one with --drop {','.join(found)}",
             stacklevel=4,
         )
@@ -205,4 +205,4 @@ def _numbers_rows(name: str, column: pd.Series) -> bool:
 
 
 def _columns(names: list[str]) -> str:
-    return f"column {names[0]!r} holds" if len(names) == 1 else f"columns {listed(names)} hold"
+    return f"column {names[0]!r} holds" if len(names) == 1 else f"columns {quoted(names)} hold"

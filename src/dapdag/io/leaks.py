@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from dapdag._runtime.text import listed
+from dapdag._runtime.text import quoted
 
 FEWEST_ROWS = 20
 FEWEST_PER_VALUE = 5
@@ -23,7 +23,7 @@ def tell_leaks(X: pd.DataFrame, y: pd.Series, classification: bool) -> None:
     found = [str(name) for name in X if gives_away(X[name][known], y[known])]
     if found:
         warnings.warn(
-            f"the label {str(y.name)!r} follows from {listed(found)} without error: if it was made "
+            f"the label {str(y.name)!r} follows from {quoted(found)} without error: if it was made "
             f"from the label or after it, leave it out with --drop {','.join(found)}",
             stacklevel=4,
         )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dapdag._runtime.text import listed, nearest, suggestion
+from dapdag._runtime.text import nearest, quoted, suggestion
 from dapdag.data.columns import Discrete, Variable
 from dapdag.io.columns import clean_numbers
 from dapdag.io.reading import Reading, Rows, column_names, read_tables, table_files
@@ -90,8 +90,8 @@ def match_model(
     lacking = [name for name in names if name not in head]
     if len(lacking) == len(names):
         raise ValueError(
-            f"{rows.name} has none of the model's columns ({listed(names)}); its columns are "
-            f"{listed(head)}"
+            f"{rows.name} has none of the model's columns ({quoted(names)}); its columns are "
+            f"{quoted(head)}"
         )
     free = [name for name in unused if name not in (domain, str(table.label.name))]
     for name in lacking:
@@ -103,7 +103,7 @@ def match_model(
             )
     if lacking:
         warnings.warn(
-            f"{rows.name} has no column {listed(lacking)}: the model counts it as missing in "
+            f"{rows.name} has no column {quoted(lacking)}: the model counts it as missing in "
             "every row",
             stacklevel=3,
         )

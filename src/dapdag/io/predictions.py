@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from dapdag._runtime.text import level
 from dapdag.io.columns import whole_numbers
 from dapdag.io.new_rows import NewRows
-from dapdag.io.schema import class_name
 
 SITE = "site"
 
@@ -71,10 +71,10 @@ def _numbers(model: Any, new: NewRows, coverage: float) -> dict[str, Any]:
 
 def _classes(model: Any, new: NewRows) -> dict[str, Any]:
     probability = model.predict_proba(new.X, sample_domain=new.site)
-    names = [class_name(value) for value in model.classes_]
+    names = [level(value) for value in model.classes_]
     likeliest = model.classes_[probability.argmax(1)]
     if likeliest.dtype.kind == "f":
-        likeliest = pd.Series([class_name(value) for value in likeliest]).to_numpy()
+        likeliest = pd.Series([level(value) for value in likeliest]).to_numpy()
     return {
         "prediction": likeliest,
         **{f"probability_{name}": probability[:, k] for k, name in enumerate(names)},

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dapdag._runtime.text import counted, listed, nearest
+from dapdag._runtime.text import counted, nearest, quoted
 from dapdag.io._sniff import Text, kind_of, sniff, undecodable
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".pq")
@@ -264,14 +264,14 @@ def _tell_differences(files: Sequence[Path], frames: Sequence[pd.DataFrame]) -> 
     everywhere = set.intersection(*(set(frame) for frame in frames))
     anywhere = {name: None for frame in frames for name in frame}
     if not everywhere:
-        raise ValueError(f"the files {listed(files, 3)} have no column in common")
+        raise ValueError(f"the files {quoted(files, 3)} have no column in common")
     for name in anywhere:
         if name not in everywhere:
             lacking = [
                 file.name for file, frame in zip(files, frames, strict=True) if name not in frame
             ]
             warnings.warn(
-                f"column {name!r} is not in {listed(lacking, 3)}: it counts as missing there",
+                f"column {name!r} is not in {quoted(lacking, 3)}: it counts as missing there",
                 stacklevel=3,
             )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dapdag._runtime.text import level, significant
 from dapdag.io.columns import whole_numbers
 from dapdag.io.study import Study
 
@@ -73,19 +73,13 @@ def describe_sites(study: Study) -> list[SiteSummary]:
     return found
 
 
-def class_name(value: Any) -> str:
-    """A class as people write it: 1 for 1.0."""
-    whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
-
-
 def _label(study: Study, labels: pd.Series) -> dict[str, float]:
     if len(labels) == 0:
         return {}
     if study.task == "regression":
         return {"mean": float(labels.mean())}
     shares = labels.value_counts(normalize=True).sort_index()
-    return {class_name(value): float(share) for value, share in shares.items()}
+    return {level(value): float(share) for value, share in shares.items()}
 
 
 def _type(column: pd.Series) -> str:
@@ -99,13 +93,9 @@ def _values(column: pd.Series) -> str:
     known = column.dropna()
     if _type(column) == "number":
         low, high = known.min(), known.max()
-        shown = f"{_number(low)} … {_number(high)}"
+        shown = f"{significant(low)} … {significant(high)}"
         few = whole_numbers(column) and known.nunique() <= 10
         return f"{shown} ({known.nunique()} values)" if few else shown
-    levels = [class_name(value) for value in sorted(known.unique(), key=str)]
+    levels = [level(value) for value in sorted(known.unique(), key=str)]
     shown = ", ".join(levels[:6])
     return f"{len(levels)}: {shown}{', …' if len(levels) > 6 else ''}" if len(levels) > 2 else shown
-
-
-def _number(value: Any) -> str:
-    return f"{float(value):.4g}".replace("-", "−")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dapdag._runtime.text import counted, expand, listed, suggestion
+from dapdag._runtime.text import counted, expand, quoted, suggestion
 from dapdag.io.columns import clean_features, clean_numbers, is_text, whole_numbers
 from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows
@@ -132,7 +132,7 @@ def site_labels(rows: Rows, domain: str | None) -> NDArray[Any]:
             names = [str(name) for name in rows.frame]
             raise ValueError(
                 f"which column of {rows.name} names the site of a row? Give --domain COLUMN (its "
-                f"columns are {listed(names)}), or one file per site"
+                f"columns are {quoted(names)}), or one file per site"
             )
         return rows.site_of_row()
     column = rows.frame[domain]
@@ -171,7 +171,7 @@ def _with_unlabelled(
     """The rows of target sites below those of the sources, with the sources' columns."""
     has = [name for name in features if name in new.frame]
     if not has:
-        raise ValueError(f"--unlabelled {new.name} has none of the columns {listed(features)}")
+        raise ValueError(f"--unlabelled {new.name} has none of the columns {quoted(features)}")
     for name in features:
         if name not in has:
             warnings.warn(
@@ -252,7 +252,7 @@ def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series)
     single = counts.index[counts == 1]
     if len(single):
         warnings.warn(
-            f"{counted(len(single), 'site')} with one row only ({listed(single, 4)}): so little "
+            f"{counted(len(single), 'site')} with one row only ({quoted(single, 4)}): so little "
             "says next to nothing about a site",
             stacklevel=3,
         )
@@ -260,7 +260,7 @@ def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series)
     bare = labelled.index[~labelled]
     if len(bare):
         warnings.warn(
-            f"{counted(len(bare), 'site')} without any label ({listed(bare, 4)}): their rows teach "
+            f"{counted(len(bare), 'site')} without any label ({quoted(bare, 4)}): their rows teach "
             "the graph, not the prediction",
             stacklevel=3,
         )

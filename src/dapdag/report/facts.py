@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from .._runtime.text import level, listing
 from .._sklearn.checks import as_frame, new_domains
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..inference.fitted import Model
 from ..inference.novelty import unlike_features
 from ..record import Column, Record, describe_column
 from ..training.summary import cell_faults
-from .markup import level, listing
 from .scores import NewScores, score_new
 
 COVERAGE = 0.9
@@ -64,7 +64,7 @@ class Facts:
     classes: list[Any] | None  # None for numbers
     label: Column
     columns: tuple[Column, ...]
-    record: Record | None
+    record: Record
     sources: pd.DataFrame  # environments
     uses_environment: bool
     graph: nx.DiGraph

@@ -9,11 +9,12 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from .._runtime.text import number, signed
 from ..plotting._graph_artists import LINE_HEIGHT, RING, box_size, wrapped
 from ..plotting._layout import Box, layered_layout
 from ..plotting.graphs import ENVIRONMENT_SHARE
 from .facts import Facts
-from .markup import Markup, number, signed, tag
+from .markup import Markup, tag
 
 MAX_NODES, MAX_EDGES = 60, 150
 # Pixels per point of the layout: names are then 13 pixels high.

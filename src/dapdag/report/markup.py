@@ -1,7 +1,6 @@
 """HTML and SVG from Python: every text is escaped unless it is `Markup` already."""
 
 import html
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -87,63 +86,3 @@ def details(summary: str, *children: Any) -> Markup:
 
 def figure(picture: Markup, caption: Any) -> Markup:
     return tag("figure", picture, tag("figcaption", caption))
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number as one reads it: some significant digits, thousands apart, a true minus."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    size = abs(value)
-    if size >= 10**digits:
-        text = f"{value:,.0f}".replace(",", "\u202f")
-    elif size < 1e-4 and size > 0:
-        text = f"{value:.{digits - 1}e}"
-    else:
-        text = f"{value:.{digits}g}"
-        if "e" in text:
-            text = f"{value:.0f}"
-    return text.replace("-", "−")
-
-
-def score(value: float) -> str:
-    """A score with three decimals, so that columns of them line up."""
-    return f"{value:.3f}".replace("-", "−") if abs(value) < 100 else number(value)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    text = number(value, digits)
-    return text if value <= 0 or math.isnan(value) else f"+{text}"
-
-
-def percent(share: float) -> str:
-    """A share in per cent; what is neither none nor all never reads so."""
-    if math.isnan(share):
-        return "–"
-    if 0 < share < 0.005:
-        return "<1\u202f%"
-    if 0.995 < share < 1:
-        return ">99\u202f%"
-    return f"{share:.0%}".replace("%", "\u202f%")
-
-
-def level(value: Any) -> str:
-    """A value of a discrete column; whole numbers lose their decimals."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """`3 sites`, `1 site`."""
-    word = one if count == 1 else (many or one + "s")
-    return f"{count:,}".replace(",", "\u202f") + " " + word
-
-
-def listing(items: Iterable[Any], most: int = 6) -> str:
-    """`a, b and c`, or the first few `and 7 more`."""
-    names = [str(item) for item in items]
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -7,8 +7,9 @@ from importlib.resources import files
 from typing import Any
 
 from .._runtime.files import atomic_write_text
+from .._runtime.text import plural
 from .facts import Facts, gather
-from .markup import Markup, plural, tag
+from .markup import Markup, tag
 from .sections import SECTIONS
 from .sections.short import in_short
 
@@ -102,6 +103,6 @@ def _section(facts: Facts, k: int) -> Markup:
 
 def _subtitle(facts: Facts) -> str:
     sites = plural(len(facts.sources), "site")
-    learned = f"{plural(facts.record.rows, 'row')} of {sites}" if facts.record else sites
+    learned = f"{plural(facts.record.rows, 'row')} of {sites}"
     applied = f", applied to {plural(facts.new.rows, 'new row')}" if facts.new else ""
     return f"A model of {facts.label.name}, learned from {learned}{applied}"

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .markup import Markup, number, tag
+from .._runtime.text import number
+from .markup import Markup, tag
 
 
 def _at(value: float, limits: tuple[float, float]) -> float:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from .markup import Markup, number, tag
+from .._runtime.text import number
+from .markup import Markup, tag
 
 WIDTH, HEIGHT = 360.0, 280.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 42.0

@@ -84,19 +84,15 @@ def fit_models(
             slice(i * settings.n_members, (i + 1) * settings.n_members) for i in range(len(samples))
         ]
         blocks = [jax.tree.map(lambda array, m=m: array[m], problem.blocks) for m in members]
-        fits = [
+        return [
             _fit(
-                *(s, t, settings, config, result, m),
+                *(s, t, settings, config, result, m, b, means[m]),
                 _label_scale(b, means[m], learned[m]),
                 learn_lacking(t, b, means[m], np.stack(hidden)[: len(t.features), m]),
                 largest_losses(losses[m, :, : len(t.features)], result.parents[m.start]),
             )
             for s, t, b, m in zip(samples, tables, blocks, members, strict=True)
         ]
-    return [
-        replace(fit, record=_record(s, fit, settings, b, means[m]))
-        for s, fit, b, m in zip(samples, fits, blocks, members, strict=True)
-    ]
 
 
 @compiled_quickly
@@ -145,6 +141,8 @@ def _fit(
     config: StepConfig,
     result: TrainingResult,
     lanes: slice,
+    blocks: Blocks,
+    means: NDArray,
     label_scale: NDArray[np.float64],
     lacking: Lacking,
     explained: NDArray[np.float64],
@@ -190,6 +188,7 @@ def _fit(
         history=pd.DataFrame(history, columns=[*config.terms, "validation"]).rename_axis("epoch"),
         n_epochs=len(history),
         interrupted=result.interrupted,
+        record=_record(sample, model, settings, blocks, means),
     )
 
 
@@ -265,10 +264,12 @@ def _with_sources(model: Model, sample: Sample) -> Model:
     )
 
 
-def _record(sample: Sample, fit: Fit, settings: Settings, blocks: Blocks, means: NDArray) -> Record:
-    table = fit.model.table
+def _record(
+    sample: Sample, model: Model, settings: Settings, blocks: Blocks, means: NDArray
+) -> Record:
+    table = model.table
     sources = sample.domain_labels[: sample.n_sources]
     rows = np.bincount(sample.domain)[: sample.n_sources]
-    scale = float(np.sqrt(np.mean(fit.model.label_scale**2)))
+    scale = float(np.sqrt(np.mean(model.label_scale**2)))
     heldout = make_heldout(table, blocks, means, rows, scale)
     return make_record(table, sample.X, sample.y, sample.domain, sources, settings, heldout)

@@ -16,7 +16,6 @@ from .._runtime.compile import Ahead, compiled, compiled_plainly
 from ..graph import DAG, extract_dag
 from ..inference.parts import ALL, Parts
 from ..inference.stacking import Unseen, growth_at, trust_of
-from ..model import objective as obj
 from ..model.network import mean_strength
 from .checkpoint import Checkpoint
 from .crossfit import left_out
@@ -24,7 +23,6 @@ from .step import Budget, Problem, State, StepConfig, in_predictor, run_epochs
 
 T = TypeVar("T")
 
-HISTORY = (*obj.TERMS, "validation")
 EPOCHS_PER_CALL = 10
 # Progress, checkpoints and Ctrl-C wait for this many calls at most.
 MOST_CALLS = 4

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from numpy.typing import NDArray
 
 from ...data.columns import Discrete
@@ -144,7 +143,16 @@ def _label_range(label: NDArray[np.float64]) -> tuple[float, float]:
 _valid_loss = jax.jit(fit_loss)
 
 
-def _optimiser(learning_rate: float, n_steps: int) -> optax.GradientTransformation:
+def _optax() -> Any:
+    try:
+        import optax
+    except ImportError as error:
+        raise ValueError("DA-Infer needs the package optax: pip install 'dapdag[bench]'") from error
+    return optax
+
+
+def _optimiser(learning_rate: float, n_steps: int) -> Any:
+    optax = _optax()
     schedule = optax.cosine_decay_schedule(learning_rate, n_steps, alpha=0.02)
     return optax.chain(optax.clip_by_global_norm(5.0), optax.adam(schedule))
 
@@ -174,7 +182,7 @@ def _run_chunk(
         parameters = (state.weights, state.theta)
         gradient = jax.grad(objective)(parameters, pick)
         updates, inner = optimiser.update(gradient, state.optimiser)
-        weights, theta = optax.apply_updates(parameters, updates)
+        weights, theta = _optax().apply_updates(parameters, updates)
         return State(weights, theta, inner), None
 
     return jax.lax.scan(step, state, jax.random.split(key, CHUNK))[0]

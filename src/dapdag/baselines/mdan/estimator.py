@@ -53,22 +53,20 @@ class _MDAN(PooledMLP):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            hidden=hidden,
-            n_predictors=n_predictors,
-            n_members=n_members,
-            max_epochs=max_epochs,
-            patience=patience,
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            validation_fraction=validation_fraction,
-            categorical_features=categorical_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
         self.mode = mode
         self.mu = mu
         self.gamma = gamma
+        self.hidden = hidden
+        self.n_predictors = n_predictors
+        self.n_members = n_members
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _settings(self) -> Settings:
         if self.mode not in MODES:

@@ -12,26 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ..._sklearn.checks import as_frame
 from .columns import encode
-from .imputer import MissForestImputer, other_columns
+from .imputer import ForestParameters, MissForestImputer, other_columns
 
 
-class _MissForest(DomainEstimator):
+class _MissForest(ForestParameters, DomainEstimator):
     needs_target = True
-
-    def __init__(
-        self,
-        *,
-        categorical_features: Any = None,
-        max_iter: int = 10,
-        n_estimators: int = 100,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.categorical_features = categorical_features
-        self.max_iter = max_iter
-        self.n_estimators = n_estimators
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
         """Impute the table of all sources and targets, whose labels are missing.
@@ -45,12 +30,7 @@ class _MissForest(DomainEstimator):
         label = pd.Series(sample.y, index=sample.X.index, name=sample.label_name)
         if sample.classes is not None:
             label = label.astype(pd.CategoricalDtype(list(sample.classes)))
-        self.imputer_ = MissForestImputer(
-            max_iter=self.max_iter,
-            n_estimators=self.n_estimators,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
+        self.imputer_ = MissForestImputer(**self.get_params(deep=False))
         self.imputer_.fit_frame(pd.concat([features, label], axis=1), sample.categorical)
         self.n_iter_ = max(1, self.imputer_.n_iter_)
         self._label_forest_ = self.imputer_.forest_of(features.shape[1])

@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from ..._sklearn.base import MixedTableEstimator
 from ..._sklearn.checks import as_frame, categorical_columns
 from .columns import Column, decode, encode, learn_columns
 
@@ -20,7 +21,26 @@ Mask = NDArray[np.bool_]
 Sweep = Callable[[Array, int], Array]
 
 
-class MissForestImputer(TransformerMixin, BaseEstimator):
+class ForestParameters(MixedTableEstimator):
+    """The parameters of the imputer, which the predictors have as well."""
+
+    def __init__(
+        self,
+        *,
+        categorical_features: Any = None,
+        max_iter: int = 10,
+        n_estimators: int = 100,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.categorical_features = categorical_features
+        self.max_iter = max_iter
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+class MissForestImputer(TransformerMixin, ForestParameters):
     """Fill missing cells of a table of mixed types (Stekhoven and Bühlmann, 2012).
 
     Missing cells start at the mean, or the most frequent level, of their column. One sweep goes
@@ -46,21 +66,6 @@ class MissForestImputer(TransformerMixin, BaseEstimator):
         ``numbers`` (squares relative to the table's, in standard deviations of the columns) and
         ``categories`` (share of the imputed cells), NaN where there are none.
     """
-
-    def __init__(
-        self,
-        *,
-        categorical_features: Any = None,
-        max_iter: int = 10,
-        n_estimators: int = 100,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.categorical_features = categorical_features
-        self.max_iter = max_iter
-        self.n_estimators = n_estimators
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the forests; `y` is not looked at."""
@@ -164,13 +169,6 @@ class MissForestImputer(TransformerMixin, BaseEstimator):
                     "they count as missing",
                     stacklevel=3,
                 )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def other_columns(columns: tuple[Column, ...], table: Array, j: int) -> Array:

@@ -1,9 +1,10 @@
 """Do the predictions mean what they say?"""
 
+from ..._runtime.text import number, percent, plural
 from ...inference.reliability import calibration_error
 from ..charts import predicted_against_observed, reliability
 from ..facts import Facts
-from ..markup import Markup, figure, markup, number, paragraph, percent, plural, table, tag
+from ..markup import Markup, figure, markup, paragraph, table, tag
 
 FEW_ROWS = 50
 
@@ -34,13 +35,9 @@ def _lead(facts: Facts) -> Markup:
 
 
 def _heldout(facts: Facts) -> Markup | None:
-    found = None if facts.record is None else facts.record.heldout
+    found = facts.record.heldout
     if found is None:
-        return paragraph(
-            "There were too few rows to hold some out of training, or the model was saved by a "
-            "version that kept no record of them.",
-            class_="note",
-        )
+        return paragraph("There were too few rows to hold some out of training.", class_="note")
     caption = [
         f"Known sites: {plural(found.rows, 'prediction')} of rows that were held out of training. ",
         tag("strong", "A new site can be worse"),
@@ -72,7 +69,7 @@ def _axes(facts: Facts) -> tuple[str, str]:
 
 
 def _coverage(facts: Facts) -> Markup | None:
-    found = None if facts.record is None else facts.record.heldout
+    found = facts.record.heldout
     if found is None or not found.coverage:
         return None
     return table(

@@ -3,18 +3,15 @@
 import numpy as np
 import pandas as pd
 
+from ..._runtime.text import listing, percent
 from ..facts import UNNAMED, Facts
-from ..markup import Markup, listing, markup, paragraph, percent, table, tag
+from ..markup import Markup, markup, paragraph, table, tag
 
 MAX_COLUMNS, MAX_SITES = 100, 12
 
 
 def cells(facts: Facts) -> Markup:
     missing, strange = _both(facts)
-    if missing is None or strange is None:
-        return paragraph(
-            "The model keeps no record of its data, and no table was given.", class_="note"
-        )
     return markup(
         [
             _warnings(facts),
@@ -24,18 +21,13 @@ def cells(facts: Facts) -> Markup:
     )
 
 
-def _both(facts: Facts) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+def _both(facts: Facts) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Missing and strange cells of the sources and, named so, of the new sites side by side."""
-    missing, strange = [], []
-    if facts.record is not None:
-        missing.append(facts.record.missing())
-        strange.append(facts.record.clipped())
+    missing, strange = [facts.record.missing()], [facts.record.clipped()]
     if facts.new is not None:
         names = [_new_name(domain) for domain in facts.new.domains]
         missing.append(facts.new.missing.set_axis(names, axis=1))
         strange.append(facts.new.strange.set_axis(names, axis=1))
-    if not missing:
-        return None, None
     return pd.concat(missing, axis=1), pd.concat(strange, axis=1)
 
 

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 
+from ..._runtime.text import number, plural
 from ..charts import losses
 from ..facts import Facts
-from ..markup import Markup, details, figure, markup, number, paragraph, plural, table, tag
+from ..markup import Markup, details, figure, markup, paragraph, table, tag
 
 FEW_SITES = 8
 
@@ -60,11 +61,7 @@ def making(facts: Facts) -> Markup:
     parts = [
         paragraph(
             f"Trained for {plural(len(facts.history), 'epoch')}"
-            + (
-                f" on {record.created.replace('T', ' ').replace('+00:00', '')} UTC"
-                if record
-                else ""
-            )
+            f" on {record.created.replace('T', ' ').replace('+00:00', '')} UTC"
             + (", and interrupted before the end" if facts.interrupted else "")
             + f". Report written on {made} UTC. It holds no row of the training data, only counts, "
             "shares and means."
@@ -77,20 +74,19 @@ def making(facts: Facts) -> Markup:
             "lower is better."
         )
         parts.append(details("How training went", figure(picture, caption)))
-    if record is not None:
-        settings = [[name, _setting(value)] for name, value in record.settings.items()]
-        versions = [[name, value] for name, value in record.versions.items()]
-        parts.append(
-            details(
-                "Settings and versions",
-                tag(
-                    "div",
-                    table(["Setting", "Value"], settings, "Settings of the training"),
-                    table(["Software", "Version"], versions, "Versions at training"),
-                    class_="figures",
-                ),
-            )
+    settings = [[name, _setting(value)] for name, value in record.settings.items()]
+    versions = [[name, value] for name, value in record.versions.items()]
+    parts.append(
+        details(
+            "Settings and versions",
+            tag(
+                "div",
+                table(["Setting", "Value"], settings, "Settings of the training"),
+                table(["Software", "Version"], versions, "Versions at training"),
+                class_="figures",
+            ),
         )
+    )
     return markup(parts)
 
 

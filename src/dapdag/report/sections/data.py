@@ -4,21 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..._runtime.text import level, listing, number, percent, plural
 from ...record import Column, Source
 from ..facts import Facts
-from ..markup import (
-    Markup,
-    details,
-    level,
-    listing,
-    markup,
-    number,
-    paragraph,
-    percent,
-    plural,
-    table,
-    tag,
-)
+from ..markup import Markup, details, markup, paragraph, table, tag
 from ..strips import bar
 
 FEW_SITES, MAX_SITES, MAX_COLUMNS, MAX_CLASSES = 15, 100, 300, 6
@@ -49,14 +38,6 @@ def _question(facts: Facts) -> Markup:
 
 def _sites(facts: Facts) -> Markup:
     record = facts.record
-    if record is None:
-        return paragraph(
-            f"It learned from {plural(len(facts.sources), 'site')}, "
-            f"{listing(facts.sources.index)}. "
-            "The model file was written by a version that kept no record of the data; fit the "
-            "model again for numbers of rows, labels and missing cells.",
-            class_="note",
-        )
     shown = record.sources[:MAX_SITES]
     outcome = _outcome_headings(facts)
     rows = [
@@ -133,21 +114,22 @@ def _spread(facts: Facts, sources: Sequence[Source]) -> Markup | None:
 
 def _columns(facts: Facts) -> Markup:
     shown = facts.columns[:MAX_COLUMNS]
-    missing = None if facts.record is None else facts.record.missing()
+    missing = facts.record.missing().to_numpy(dtype=float)
+    weights = [source.rows for source in facts.record.sources]
     rows = []
     for k, column in enumerate(shown):
-        cells = [column.name, KINDS[column.kind], _values(column)]
-        if missing is not None:
-            weights = [source.rows for source in facts.record.sources]  # type: ignore[union-attr]
-            share = float(np.average(missing.iloc[k].to_numpy(dtype=float), weights=weights))
-            cells.append(tag("span", percent(share), bar(share, "muted"), class_="with-bar"))
-        rows.append(cells)
-    headings = ["Column", "Type", "Values", *(["Missing"] if missing is not None else [])]
+        share = float(np.average(missing[k], weights=weights))
+        gap = tag("span", percent(share), bar(share, "muted"), class_="with-bar")
+        rows.append([column.name, KINDS[column.kind], _values(column), gap])
     more = len(facts.columns) - len(shown)
     return details(
         f"The {plural(len(facts.columns), 'column')}",
         paragraph(f"The first {len(shown)} are shown.") if more else None,
-        table(headings, rows, "Columns the model reads, as they were in its sources"),
+        table(
+            ["Column", "Type", "Values", "Missing"],
+            rows,
+            "Columns the model reads, as they were in its sources",
+        ),
     )
 
 

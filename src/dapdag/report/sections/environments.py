@@ -5,21 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._runtime.text import listing, number, plural
 from ...plotting import environment_distances
 from ..charts import plane
 from ..facts import Facts
-from ..markup import (
-    Markup,
-    details,
-    figure,
-    listing,
-    markup,
-    number,
-    paragraph,
-    plural,
-    table,
-    tag,
-)
+from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..strips import interval, scale
 from ..svg import padded, ticks
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from ..._runtime.text import listing, number, plural, signed
 from ..facts import Facts
 from ..graph_picture import (
     Drawn,
@@ -13,7 +14,7 @@ from ..graph_picture import (
     graph_data,
     graph_svg,
 )
-from ..markup import Markup, details, listing, markup, number, paragraph, plural, signed, table, tag
+from ..markup import Markup, details, markup, paragraph, table, tag
 from ..strips import bar, sparkline
 
 MAX_EDGES, FIRST_EFFECTS, MAX_EFFECTS = 200, 12, 60

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from ..._runtime.text import plural, score
 from ..facts import Facts
-from ..markup import Markup, details, markup, paragraph, plural, score, table, tag
+from ..markup import Markup, details, markup, paragraph, table, tag
 from ..scores import title
 from .predictions import glossary
 

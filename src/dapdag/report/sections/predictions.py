@@ -3,22 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from ..._runtime.text import level, number, percent, plural, score
 from ..charts import histogram, scatter
 from ..facts import COVERAGE, Facts, New, Z
-from ..markup import (
-    Markup,
-    details,
-    figure,
-    level,
-    markup,
-    number,
-    paragraph,
-    percent,
-    plural,
-    score,
-    table,
-    tag,
-)
+from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..scores import MEANING, title
 from ..strips import bar, interval
 from ..svg import padded

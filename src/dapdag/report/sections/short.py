@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._runtime.text import listing, number, percent
 from ..facts import Facts
-from ..markup import Markup, listing, number, percent, tag
+from ..markup import Markup, tag
 from ..scores import title
 
 

@@ -1,0 +1,29 @@
+"""The rows that a baseline is trained on."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.sample import Sample
+
+POOL = "pool"
+
+
+def sources_only(sample: Sample) -> Sample:
+    """The sample without the rows of targets."""
+    rows = np.flatnonzero(sample.is_source)
+    return replace(
+        sample,
+        X=sample.X.iloc[rows],
+        y=sample.y[rows],
+        domain=sample.domain[rows],
+        domain_labels=sample.domain_labels[: sample.n_sources],
+    )
+
+
+def pooled(sample: Sample) -> Sample:
+    """The rows of all sources as one domain."""
+    sources = sources_only(sample)
+    return replace(
+        sources, domain=np.zeros_like(sources.domain), domain_labels=(POOL,), n_sources=1
+    )
