@@ -205,8 +205,8 @@ def fitted(task, table, name, seed):
 def without(estimator, name):
     """The same fit without a mechanism of prediction."""
     other = copy.copy(estimator)
-    fit = estimator._fit_
-    other._fit_ = replace(fit, model=reduced(fit.model, Parts(**{name: False})))
+    fit = estimator.fitted_
+    other.fitted_ = replace(fit, model=reduced(fit.model, Parts(**{name: False})))
     return other
 
 

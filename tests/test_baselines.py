@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from dapdag import baselines
 from dapdag.baselines import MLPClassifier, MLPRegressor
-from dapdag.model.network import unravel
+from dapdag.model.parameters import unravel
 
 N = 600
 
@@ -84,7 +84,7 @@ def test_only_the_predictors_of_the_label_learn() -> None:
     X = table()
     start, end = (
         unravel(model.sizes, jnp.asarray(model.vectors[0]))
-        for model in (quick(max_epochs=n).fit(X, curve(X))._fit_.model for n in (1, 10))
+        for model in (quick(max_epochs=n).fit(X, curve(X)).fitted_.model for n in (1, 10))
     )
     jax.tree.map(assert_array_equal, (start.encoder, start.decoder), (end.encoder, end.decoder))
     assert not np.allclose(start.predictor.filters, end.predictor.filters)

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.bound import Bound, cyclicity, generalisation_bound
 from dapdag.inference.environment import infer_environment
-from dapdag.model.network import unravel
+from dapdag.model.parameters import unravel
 
 SMALL = {"hidden": 4, "max_epochs": 10, "n_members": 2, "n_draws": 4, "steps": 2}
 SITES = np.repeat(["a", "b", "c"], 40)
@@ -88,7 +88,7 @@ def elu(x: np.ndarray) -> np.ndarray:
 
 def by_hand(est: Any, X: pd.DataFrame, y: np.ndarray) -> dict[str, float]:
     """Every term variable by variable, with loops over the variables of the table."""
-    model = est._fit_.model
+    model = est.fitted_.model
     table = model.table
     values, observed = table.encode(X)
     label = table.label.encode(pd.Series(y) if table.label.kind != "continuous" else y)
@@ -224,7 +224,7 @@ def test_repeated_rows_have_the_same_losses_under_the_same_environment(
 ) -> None:
     X, y = domain_of(regressor)
     # Without environments E is 0 however many rows there are.
-    model = regressor._fit_.model
+    model = regressor.fitted_.model
     still = with_model(
         regressor, formulation=replace(model.formulation, uses_environment=False), parents=None
     )
@@ -251,8 +251,10 @@ def test_rows_in_chunks_give_what_all_rows_give(
 def with_model(est: Any, parents: np.ndarray | None, **changes: Any) -> Any:
     """A copy of the estimator whose model differs."""
     changed = copy(est)
-    parents = est._fit_.model.parents if parents is None else parents
-    changed._fit_ = replace(est._fit_, model=replace(est._fit_.model, parents=parents, **changes))
+    parents = est.fitted_.model.parents if parents is None else parents
+    changed.fitted_ = replace(
+        est.fitted_, model=replace(est.fitted_.model, parents=parents, **changes)
+    )
     return changed
 
 
@@ -263,9 +265,9 @@ def test_exact_graph_has_no_dag_term(regressor: Any, binary: Any) -> None:
 
 def test_filters_with_cycles_pay_for_them(regressor: Any, multiclass: Any) -> None:
     assert generalisation_bound(multiclass, *domain_of(multiclass)).dag > 0
-    everything = np.ones_like(regressor._fit_.model.parents)
+    everything = np.ones_like(regressor.fitted_.model.parents)
     soft = with_model(regressor, everything)
-    strong = with_model(soft, None, vectors=2 * soft._fit_.model.vectors)
+    strong = with_model(soft, None, vectors=2 * soft.fitted_.model.vectors)
     X, y = domain_of(regressor)
     weak_dag, strong_dag = (generalisation_bound(e, X, y).dag for e in (soft, strong))
     assert 0 < weak_dag < strong_dag

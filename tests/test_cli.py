@@ -229,7 +229,7 @@ def test_interruption_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_interrupted_training_ends_the_demonstration() -> None:
     from dapdag.demo.case import _fitted
 
-    model = mock.Mock(_fit_=SimpleNamespace(interrupted=True))
+    model = mock.Mock(fitted_=SimpleNamespace(interrupted=True))
     with pytest.raises(KeyboardInterrupt):
         _fitted(model, mock.Mock())
 

@@ -424,7 +424,7 @@ def test_interrupted_training_leaves_no_model(
     from dapdag import DAPDAGRegressor
 
     def interrupted(self: Any, *data: Any, **more: Any) -> None:
-        self._fit_ = SimpleNamespace(interrupted=True)
+        self.fitted_ = SimpleNamespace(interrupted=True)
 
     monkeypatch.setattr(DAPDAGRegressor, "fit", interrupted)
     output = numbers.folder / "half"

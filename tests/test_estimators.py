@@ -201,7 +201,7 @@ def test_sample_domain_is_routed_through_a_pipeline(split):
 def test_the_papers_form_is_one_argument_away(split):
     soft = DAPDAGRegressor(exact_graph=False, **QUICK)
     soft.fit(split.X, split.y, sample_domain=split.sample_domain)
-    assert soft._fit_.model.sizes.n_predictors == 0
+    assert soft.fitted_.model.sizes.n_predictors == 0
     assert nx.is_directed_acyclic_graph(soft.graph_)
     assert soft.history_["acyclicity"].iloc[-1] > 0
 
@@ -216,7 +216,7 @@ def test_point_formulation_predicts_without_draws(split):
 def test_members_share_one_graph_and_their_environments_are_aligned(split):
     model = DAPDAGRegressor(**{**QUICK, "n_members": 3})
     model.fit(split.X, split.y, sample_domain=split.sample_domain)
-    assert model._fit_.model.n_members == 3
+    assert model.fitted_.model.n_members == 3
     assert nx.is_directed_acyclic_graph(model.graph_)
     assert model.environment(split.X_target).shape == (1, 3)
 

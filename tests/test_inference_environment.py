@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dapdag import DAPDAGRegressor
+from dapdag.data.chunks import Chunks
 from dapdag.datasets import make_regression_domains
-from dapdag.inference import environment as beyond
-from dapdag.inference.environment import encoded_environment, infer_environment
+from dapdag.inference import environment
 from dapdag.inference.fitted import EnvPosterior
 
 FAR, MIDST = 6, 7
@@ -26,7 +26,15 @@ def trained(seed=0):
     est = DAPDAGRegressor(n_members=1, max_epochs=60)
     est.fit(data.X[rows], data.y[rows], sample_domain=data.sample_domain[rows])
     tables = {d: data.X[data.sample_domain == d] for d in (FAR, MIDST)}
-    return est._fit_.model, tables
+    return est.fitted_.model, tables
+
+
+def encode(model, X):
+    return environment.encode(model, Chunks(model.table, X))
+
+
+def infer_environment(model, X):
+    return environment.infer_environment(model, Chunks(model.table, X))
 
 
 def position(model, q):
@@ -39,24 +47,24 @@ def test_the_decoder_sees_a_far_site_where_it_is():
     errors = np.zeros(2)
     for seed in (0, 1):
         model, tables = trained(seed)
-        for k, infer in enumerate([encoded_environment, infer_environment]):
+        for k, infer in enumerate([encode, infer_environment]):
             errors[k] += abs(position(model, infer(model, tables[FAR])) - ENV[FAR]) / 2
     by_encoder, by_decoder = errors
     assert by_decoder < 0.8 * by_encoder
     assert by_decoder < 0.3
 
 
-def test_among_the_sources_the_encoder_is_believed():
+def test_within_the_sources_the_posterior_of_the_encoder_is_kept():
     model, tables = trained()
-    encoded = encoded_environment(model, tables[MIDST])
-    assert beyond.located(model, tables[MIDST], encoded) is encoded
+    encoded = encode(model, tables[MIDST])
+    assert environment.refine(model, tables[MIDST], encoded) is encoded
 
 
 def test_an_absurd_answer_of_the_encoder_is_put_right():
     model, tables = trained()
-    q = encoded_environment(model, tables[FAR])
+    q = encode(model, tables[FAR])
     absurd = EnvPosterior(np.sign(q.mean) * 500.0, q.variance)
-    found = beyond.located(model, tables[FAR], absurd)
+    found = environment.refine(model, tables[FAR], absurd)
     assert abs(position(model, found) - ENV[FAR]) < 0.4
     np.testing.assert_array_equal(found.variance, q.variance)
 
@@ -67,13 +75,13 @@ def test_a_site_is_not_moved_across_the_sources():
     # The rows are of a site in the midst: the nearest edge is the likeliest on either side.
     for edge, outside in ((low, low - 0.3 * (high - low)), (high, high + 0.3 * (high - low))):
         q = EnvPosterior(outside, np.full_like(outside, 0.01))
-        found = beyond.located(model, tables[MIDST], q)
+        found = environment.refine(model, tables[MIDST], q)
         np.testing.assert_allclose(found.mean, edge, rtol=1e-6)
 
 
 def test_the_order_of_the_rows_is_of_no_importance(monkeypatch):
     model, tables = trained()
-    monkeypatch.setattr(beyond, "ROWS", 200)
+    monkeypatch.setattr(environment, "REFINE_ROWS", 200)
     X = tables[FAR]
     turned = infer_environment(model, X.iloc[::-1])
     np.testing.assert_allclose(turned.mean, infer_environment(model, X).mean, rtol=1e-4)
@@ -89,17 +97,17 @@ def test_the_order_of_the_rows_is_of_no_importance(monkeypatch):
     ],
     ids=["children of the label", "taught by the label"],
 )
-def test_the_encoder_is_believed_where_the_features_cannot_tell(changes):
+def test_the_posterior_of_the_encoder_is_kept_where_no_feature_is_usable(changes):
     model, tables = trained()
     model = replace(model, **{name: change(model) for name, change in changes.items()})
-    q = encoded_environment(model, tables[FAR])
-    assert beyond.located(model, tables[FAR], q) is q
+    q = encode(model, tables[FAR])
+    assert environment.refine(model, tables[FAR], q) is q
 
 
-def test_children_of_the_label_are_not_asked():
+def test_children_of_the_label_are_not_used():
     model, _ = trained()
     parents = np.zeros_like(model.parents)
     parents[-1, [1, 3]] = 1.0
-    asked = beyond._asked(replace(model, parents=parents))
-    assert asked[1] == asked[3] == asked[-1] == 0
-    assert asked[0] == asked[2] == 1
+    usable = environment.label_free(replace(model, parents=parents))
+    assert usable[1] == usable[3] == usable[-1] == 0
+    assert usable[0] == usable[2] == 1

@@ -8,7 +8,8 @@ import pytest
 
 import dapdag
 from dapdag import DAPDAGRegressor
-from dapdag.inference.novelty import UNLIKE, largest_losses, unlike_sources
+from dapdag.inference.novelty import is_novel, worst_source_losses
+from dapdag.model.constants import NOVEL_ABOVE
 
 FEATURES = ["x", "z", "v"]
 SMALL = {"n_members": 2, "hidden": 8, "max_epochs": 60, "random_state": 0}
@@ -47,7 +48,7 @@ def test_a_site_where_a_feature_has_another_equation_is_named(model):
     found = model.unexplained(new)
     assert list(found.columns) == FEATURES
     assert found.index.tolist() == ["new"]
-    unlike = set(found.columns[(found.iloc[0] > UNLIKE).to_numpy()])
+    unlike = set(found.columns[(found.iloc[0] > NOVEL_ABOVE).to_numpy()])
     assert unlike and unlike <= {"x", "z"}
     with pytest.warns(UserWarning, match="unlike the sources in '[xz]'.*, whatever its E"):
         assert model.environment(new)["outside"].iloc[0]
@@ -73,7 +74,7 @@ def test_many_strange_sites_are_counted_not_listed(model):
 
 def test_a_row_alone_is_not_called_unlike(model):
     alone = sites([0.3], n=1, seed=5, broken=True)[FEATURES]
-    assert not unlike_sources(model.unexplained(alone).to_numpy())[0]
+    assert not is_novel(model.unexplained(alone).to_numpy())[0]
 
 
 def test_a_feature_that_the_site_lacks_is_not_asked(model):
@@ -94,4 +95,4 @@ def test_what_is_not_known_is_never_exceeded():
     losses[:, :, 2] = 0.5
     parents = np.zeros((4, 4))
     parents[3, 2] = 1  # the label is a parent of the third feature
-    np.testing.assert_array_equal(largest_losses(losses, parents), [1.5, np.inf, np.inf])
+    np.testing.assert_array_equal(worst_source_losses(losses, parents), [1.5, np.inf, np.inf])

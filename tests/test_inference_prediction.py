@@ -10,23 +10,21 @@ from test_paper_statements import fitted, simulated
 from dapdag.data import chunks
 from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
+from dapdag.data.sample import Sample, learn_table
 from dapdag.data.table import Table
-from dapdag.inference import environment as beyond
-from dapdag.inference import prediction as inference
-from dapdag.inference import programs
+from dapdag.inference import environment, prediction, programs
 from dapdag.inference.coordinates import EnvironmentMap
 from dapdag.inference.environment import (
     draws_of,
     environment_of,
-    infer_environment,
     summarise,
 )
-from dapdag.inference.fitted import EnvPosterior, Model
-from dapdag.inference.missing import Lacking
-from dapdag.inference.prediction import predict_label
+from dapdag.inference.fitted import EnvPosterior, FittedModel
+from dapdag.inference.missing import MissingEffects
+from dapdag.inference.site import Site
 from dapdag.model import Network, Sizes
-from dapdag.model.objective import Formulation
-from dapdag.training import assemble as assembly
+from dapdag.model.formulation import Formulation
+from dapdag.training.assemble import assemble
 from dapdag.training.settings import Settings
 
 ROWS, DIM, MEMBERS = 60, 2, 2
@@ -60,7 +58,7 @@ def make_model(classes=False, **formulation):
     variables = sizes.variables
     rng = np.random.default_rng(0)
     n_parameters = ravel_pytree(Network.zeros(sizes))[0].size
-    return Model(
+    return FittedModel(
         table=table,
         sizes=sizes,
         formulation=Formulation(**formulation),
@@ -70,16 +68,24 @@ def make_model(classes=False, **formulation):
         source_mean=rng.normal(size=(MEMBERS, 4, DIM)),
         source_variance=np.full((MEMBERS, 4, DIM), 0.01),
         label_scale=np.array([0.3, 0.4]),
-        growth=1.0,
+        inflation=1.0,
         normal=rng.normal(size=(8, DIM)),
-        lacking=Lacking(
+        missing=MissingEffects(
             np.full(len(table.features), float(isinstance(table.label, Discrete))),
             np.zeros(len(table.features)),
         ),
-        trust=np.full(2, 0.5),
-        levels=None,
-        explained=np.full(len(table.features), np.inf),
+        stack_weights=np.full(2, 0.5),
+        prevalence=None,
+        worst_source_loss=np.full(len(table.features), np.inf),
     )
+
+
+def infer_environment(model, X):
+    return Site(model, X).env
+
+
+def predict_label(model, X, q):
+    return prediction.predict_label(model, chunks.Chunks(model.table, X), q)
 
 
 def summary_of(model, X):
@@ -113,7 +119,7 @@ def test_chunks_are_encoded_once_as_far_as_there_is_room(monkeypatch, kept):
         chunks, "padded_piece", lambda table, X: encoded.append(len(X)) or inner(table, X)
     )
     model, X = make_model(), make_rows(150)
-    predicted = inference.predict_domain(model, X)
+    predicted = Site(model, X).label
     size = inner(model.table, X[:64])[0]
     room = kept // (size.values.size + size.observed.size)
     assert len(encoded) == 3 + max(3 - room, 0)
@@ -182,7 +188,7 @@ def test_without_environments_every_row_is_predicted_on_its_own():
 def test_the_environment_is_used_from_two_domains_on(domains, learned):
     data, _ = simulated()
     rows = data.sample_domain < domains
-    sample = assembly.Sample(
+    sample = Sample(
         X=data.X[rows],
         y=data.y[rows].to_numpy(),
         domain=data.sample_domain[rows],
@@ -191,21 +197,21 @@ def test_the_environment_is_used_from_two_domains_on(domains, learned):
         label_name="Y",
         classes=None,
     )
-    table = assembly.learn_table(sample)
-    _, config, _ = assembly.assemble([sample], [table], Settings(), [0])
-    assert config.formulation.uses_environment == learned
+    table = learn_table(sample)
+    _, trainer, _ = assemble([sample], [table], Settings(), [0])
+    assert trainer.formulation.uses_environment == learned
 
 
 def test_draws_do_not_follow_e_far_beyond_the_sources():
     model = make_model()
     far = EnvPosterior(np.full((MEMBERS, DIM), 1e3), np.full((MEMBERS, DIM), 0.01))
     low, high = model.source_mean.min(1), model.source_mean.max(1)
-    expected = high + beyond.BEYOND * (high - low)
+    expected = high + environment.CLIP_RANGES * (high - low)
     np.testing.assert_allclose(draws_of(model, far).max(1), expected, rtol=1e-6)
 
 
 def test_the_point_formulation_uses_the_mean_alone(monkeypatch):
-    monkeypatch.setattr(beyond, "BEYOND", np.inf)
+    monkeypatch.setattr(environment, "CLIP_RANGES", np.inf)
     model = make_model(bayesian=False)
     q = infer_environment(model, make_rows(ROWS))
     np.testing.assert_allclose(draws_of(model, q), q.mean[:, None], rtol=1e-6)
@@ -213,7 +219,7 @@ def test_the_point_formulation_uses_the_mean_alone(monkeypatch):
 
 def narrow(model):
     """A posterior that is narrow against the sources' spread."""
-    sd = 0.9 * beyond.NARROW * model.source_mean.std(1)
+    sd = 0.9 * environment.NARROW * model.source_mean.std(1)
     return EnvPosterior(np.array([[0.5, -1.0], [0.2, 0.9]]), sd**2)
 
 
@@ -229,7 +235,7 @@ def test_few_points_predict_like_brute_force_monte_carlo(monkeypatch):
     model, X = make_model(), make_rows(ROWS)
     q = narrow(model)
     few = predict_label(model, X, q)
-    monkeypatch.setattr(beyond, "NARROW", 0.0)
+    monkeypatch.setattr(environment, "NARROW", 0.0)
     many = replace(model, normal=np.random.default_rng(5).normal(size=(4000, DIM)))
     brute = predict_label(many, X, q)
     spread = np.sqrt(brute.variance)
@@ -238,7 +244,7 @@ def test_few_points_predict_like_brute_force_monte_carlo(monkeypatch):
 
 
 def test_a_wide_posterior_is_integrated_over_the_models_draws(monkeypatch):
-    monkeypatch.setattr(beyond, "BEYOND", np.inf)
+    monkeypatch.setattr(environment, "CLIP_RANGES", np.inf)
     model = make_model()
     q = EnvPosterior(np.zeros((MEMBERS, DIM)), np.ones((MEMBERS, DIM)))
     np.testing.assert_allclose(draws_of(model, q)[1], model.normal, rtol=1e-5)
@@ -257,7 +263,7 @@ def test_an_uncertain_environment_makes_an_uncertain_label():
 def test_errors_that_grow_on_new_sites_widen_the_interval_alone():
     model, X = make_model(), make_rows(ROWS)
     q = narrow(model)
-    usual, grown = (predict_label(replace(model, growth=g), X, q) for g in (1.0, 2.0))
+    usual, grown = (predict_label(replace(model, inflation=g), X, q) for g in (1.0, 2.0))
     np.testing.assert_array_equal(usual.mean, grown.mean)
     added = np.broadcast_to(np.mean(model.label_scale**2), usual.variance.shape)
     np.testing.assert_allclose(grown.variance - usual.variance, added, rtol=1e-9)
@@ -381,14 +387,14 @@ def test_the_predictive_intervals_cover_the_label():
     ("share", "position", "expected"),
     [(0.7, 0.5, 0.7), (0.7, 1.1, 0.85), (0.7, 1.5, 1.0), (0.3, 1.5, 0.3), (1.0, 1.5, 1.0)],
 )
-def test_beyond_the_sources_the_votes_that_lead_are_alone(share, position, expected):
+def test_outside_the_sources_the_larger_weight_of_e_grows_to_one(share, position, expected):
     model = make_model()
     model = replace(
         model,
         sizes=replace(model.sizes, n_predictors=1, n_pooled=1),
-        trust=np.array([share, 1 - share]),
+        stack_weights=np.array([share, 1 - share]),
     )
     low, high = model.source_mean.min(1), model.source_mean.max(1)
     mean = low + position * (high - low)
-    trust = inference.trust_at(model, EnvPosterior(mean, np.zeros_like(mean)))
-    np.testing.assert_allclose(trust, [expected, 1 - expected], rtol=1e-5)
+    weights = prediction.weights_at(model, EnvPosterior(mean, np.zeros_like(mean)))
+    np.testing.assert_allclose(weights, [expected, 1 - expected], rtol=1e-5)

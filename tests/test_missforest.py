@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from dapdag.baselines.missforest import imputer as missforest
 from dapdag.baselines.missforest.estimators import MissForestClassifier, MissForestRegressor
 from dapdag.baselines.missforest.imputer import MissForestImputer
-from dapdag.baselines.missforest.imputer import imputer as missforest
 
 N = 300
 

@@ -32,7 +32,7 @@ def assert_same_posterior(a, b, rtol=2e-5):
 
 
 def test_posterior_is_the_papers_formula(encoder, rows):
-    excess, location = (np.asarray(a, dtype=np.float64) for a in encoder.votes(rows))
+    excess, location = (np.asarray(a, dtype=np.float64) for a in encoder.row_evidence(rows))
     nu = NU0 + excess
     V = 1 / (nu.sum(0) - (ROWS - 1) * NU0)
     q = infer(encoder, rows)
@@ -42,9 +42,9 @@ def test_posterior_is_the_papers_formula(encoder, rows):
 
 
 def test_votes_come_from_each_row_alone(encoder, rows):
-    excess, location = encoder.votes(rows)
+    excess, location = encoder.row_evidence(rows)
     for i in (0, 7):
-        one_excess, one_location = encoder.votes(rows[i : i + 1])
+        one_excess, one_location = encoder.row_evidence(rows[i : i + 1])
         np.testing.assert_allclose(one_excess[0], excess[i], rtol=1e-5)
         np.testing.assert_allclose(one_location[0], location[i], rtol=1e-5, atol=1e-6)
 

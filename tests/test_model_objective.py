@@ -14,10 +14,10 @@ from test_model_layout import make_layout, random_dag_mask, random_network, rand
 from test_model_likelihoods import noise_scale
 
 from dapdag.model import Network, Posterior
+from dapdag.model.formulation import Formulation
 from dapdag.model.objective import (
     TERMS,
     Batch,
-    Formulation,
     Weights,
     kl_divergence,
     objective,
@@ -99,7 +99,7 @@ def numpy_terms(formulation, network, batch, normal):
     env, env_term = np.zeros(2), 0.0
     if formulation.uses_environment:
         unlabelled = np.append(inputs[:, :-1], np.zeros((len(inputs), 1)), axis=1)
-        votes = network.encoder.votes(jnp.asarray(unlabelled, dtype=jnp.float32))
+        votes = network.encoder.row_evidence(jnp.asarray(unlabelled, dtype=jnp.float32))
         excess, location = (np.asarray(a, dtype=np.float64)[present == 1] for a in votes)
         nu0, n = WEIGHTS["prior_precision"], int(present.sum())
         V = 1 / ((nu0 + excess).sum(0) - (n - 1) * nu0)
@@ -400,7 +400,7 @@ def padded(network, big, label_columns):
             small = eqx.tree_at(lambda p, n=name: getattr(p, n), small, value)
         return small
 
-    width = network.predictor.head_bias.shape[1]
+    width = network.label.head_bias.shape[1]
     decoder = embed(
         "decoder",
         {

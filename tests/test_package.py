@@ -219,15 +219,15 @@ def test_programs_are_forgotten_when_they_take_too_much_room(monkeypatch, tmp_pa
     import jax
     import jax.numpy as jnp
 
-    from dapdag._runtime import compile as _compiled
+    from dapdag._runtime import compile as runtime_compile
 
     add = jax.jit(lambda x: x + 1)
     add(jnp.zeros(3))
     maps = tmp_path / "maps"
-    monkeypatch.setattr(_compiled, "MAPS", maps)
-    for lines, kept in ((10, 1), (_compiled.MOST_MAPS + 1, 0)):
+    monkeypatch.setattr(runtime_compile, "MAPS", maps)
+    for lines, kept in ((10, 1), (runtime_compile.MOST_MAPS + 1, 0)):
         maps.write_text("piece\n" * lines)
-        _compiled.make_room()
+        runtime_compile.clear_if_full()
         assert add._cache_size() == kept
     maps.unlink()
-    _compiled.make_room()  # elsewhere than on Linux there is nothing to count
+    runtime_compile.clear_if_full()  # elsewhere than on Linux there is nothing to count

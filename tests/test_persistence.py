@@ -88,7 +88,7 @@ def again(est: Any, folder: Path) -> Any:
 def input_of(est: Any) -> Any:
     X = features(seed=1)
     if not hasattr(est, "feature_names_in_"):
-        names = est._fit_.model.table.names[:-1]
+        names = est.fitted_.model.table.names[:-1]
         return X.to_numpy(dtype=object) if names[0] == "x0" else X.set_axis(names, axis=1)
     return X
 
@@ -126,7 +126,7 @@ def test_predictions_are_the_same_to_the_bit(fitted: Any, tmp_path: Path) -> Non
 
 def test_what_was_learned_is_the_same(fitted: Any, tmp_path: Path) -> None:
     loaded, X = again(fitted, tmp_path), input_of(fitted)
-    assert_same(loaded._fit_, fitted._fit_)
+    assert_same(loaded.fitted_, fitted.fitted_)
     assert_same(loaded.environment(X, SITES), fitted.environment(X, SITES))
     assert_same(loaded.sample_environment(X, 5), fitted.sample_environment(X, 5))
     for name in ("adjacency_", "history_", "source_environments_", "n_epochs_", "n_features_in_"):
@@ -172,12 +172,12 @@ def test_loaded_estimator_can_be_cloned_and_fitted_again(
 )
 def test_classes_keep_their_dtype(binary: DAPDAGClassifier, levels: Any, tmp_path: Path) -> None:
     relabelled = clone(binary)
-    model = binary._fit_.model
+    model = binary.fitted_.model
     table = replace(model.table, label=replace(model.table.label, levels=tuple(levels)))
-    relabelled._adopt(replace(binary._fit_, model=replace(model, table=table)), (4, 7, 9))
+    relabelled._adopt(replace(binary.fitted_, model=replace(model, table=table)), (4, 7, 9))
     loaded = again(relabelled, tmp_path)
     assert_same(loaded.classes_, relabelled.classes_)
-    assert_same(loaded._fit_.model.table.label, table.label)
+    assert_same(loaded.fitted_.model.table.label, table.label)
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_other_scalar_is_named_in_the_error(value: Any) -> None:
 def test_tuple_as_column_name_is_refused_and_no_file_appears(
     regressor: DAPDAGRegressor, tmp_path: Path
 ) -> None:
-    model = regressor._fit_.model
+    model = regressor.fitted_.model
     odd = replace(model.table.features[0], name=("age", 1))
     table = replace(model.table, features=(odd, *model.table.features[1:]))
     est = clone(regressor)
-    est._adopt(replace(regressor._fit_, model=replace(model, table=table)), ("a", "b", "c"))
+    est._adopt(replace(regressor.fitted_, model=replace(model, table=table)), ("a", "b", "c"))
     with pytest.raises(ValueError, match=r"name of column 0 is \('age', 1\)"):
         est.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -215,7 +215,7 @@ def test_tuple_as_column_name_is_refused_and_no_file_appears(
 
 def test_tuple_as_domain_is_refused(regressor: DAPDAGRegressor, tmp_path: Path) -> None:
     est = clone(regressor)
-    est._adopt(regressor._fit_, (("a", 1), "b", "c"))
+    est._adopt(regressor.fitted_, (("a", 1), "b", "c"))
     with pytest.raises(ValueError, match=r"domain at position 0.*\('a', 1\)"):
         est.save(tmp_path / "model")
 
@@ -225,7 +225,7 @@ def test_only_known_estimators_are_saved(regressor: DAPDAGRegressor, tmp_path: P
         pass
 
     mine = Mine(**SMALL)
-    mine._adopt(regressor._fit_, ("a", "b", "c"))
+    mine._adopt(regressor.fitted_, ("a", "b", "c"))
     with pytest.raises(ValueError, match="cannot save a Mine: only DAPDAG"):
         save(mine, tmp_path / "model")
     with pytest.raises(NotFittedError):

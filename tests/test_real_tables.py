@@ -125,9 +125,9 @@ def test_a_feature_that_nearly_all_rows_lack_is_named_if_it_matters(fitted, new)
     ("worth", "said"), [(0.001, "does not grow$"), (np.nan, "too few held-out rows")]
 )
 def test_a_feature_is_not_said_to_cost_what_nobody_knows(fitted, new, monkeypatch, worth, said):
-    model = fitted._fit_.model
+    model = fitted.fitted_.model
     other = replace(model, lacking=model.lacking._replace(worth=np.full(4, worth)))
-    monkeypatch.setattr(fitted, "_fit_", replace(fitted._fit_, model=other))
+    monkeypatch.setattr(fitted, "fitted_", replace(fitted.fitted_, model=other))
     X = new[["x", "twin", "code", "flat"]]
     with pytest.warns(UserWarning, match=f"'code' has no value .* {said}"):
         fitted.predict(X.assign(code=np.nan))

@@ -149,7 +149,7 @@ def test_record_and_assessment_come_back_from_a_file(classifier, tmp_path):
 
 
 def test_a_record_that_does_not_fit_the_model_is_refused(classifier):
-    table = classifier._fit_.model.table
+    table = classifier.fitted_.model.table
     coded = json.loads(json.dumps(classifier.record_.to_json()))
     assert Record.from_json(coded, table, SITES) == classifier.record_
     with pytest.raises(ValueError, match="zip"):
@@ -249,7 +249,7 @@ def test_what_cannot_be_reported_is_refused(classifier, regressor, tmp_path):
     from dapdag.baselines import MLPRegressor
 
     mlp = MLPRegressor()
-    mlp._fit_ = regressor._fit_
+    mlp.fitted_ = regressor.fitted_
     with pytest.raises(ValueError, match="not a MLPRegressor"):
         report_html(mlp)
 

@@ -12,16 +12,17 @@ import pytest
 from dapdag._runtime.cache import compilation_cache
 from dapdag.data.blocks import make_blocks
 from dapdag.data.layout import Encoded
+from dapdag.data.sample import Sample, learn_table
 from dapdag.datasets import make_regression_domains
 from dapdag.model import objective as obj
-from dapdag.model.network import unravel
-from dapdag.training import assemble as assembly
+from dapdag.model.parameters import slices_of, unravel
 from dapdag.training import checkpoint as checkpoint_module
-from dapdag.training import loop, train
+from dapdag.training.assemble import assemble
 from dapdag.training.checkpoint import Checkpoint
-from dapdag.training.loop import _Run
+from dapdag.training.epochs import validation_loss
+from dapdag.training.loop import _Run, train
 from dapdag.training.settings import Settings
-from dapdag.training.step import _draw_batch, in_predictor, validation_loss
+from dapdag.training.step import _draw_batch
 
 EPOCHS = 30
 SETTINGS = Settings(
@@ -47,7 +48,7 @@ def kept_programs():
 @functools.cache
 def sample():
     data = make_regression_domains(n_domains=3, n_samples=(60, 40, 30), random_state=0)
-    return assembly.Sample(
+    return Sample(
         X=data.X[["X1", "X2", "X5"]],
         y=data.y.to_numpy(),
         domain=data.sample_domain,
@@ -60,12 +61,11 @@ def sample():
 
 @functools.cache
 def assembled(settings=SETTINGS, seeds=(A,)):
-    """Problem, config and plan of lanes with the given seeds."""
-    table = assembly.learn_table(sample())
-    problem, config, n_train = assembly.assemble([sample()], [table], settings, list(seeds))
-    plan = assembly.make_plan(settings, config, n_train, 1)
+    """Problem, trainer and plan of lanes with the given seeds."""
+    table = learn_table(sample())
+    problem, trainer, plan = assemble([sample()], [table], settings, list(seeds))
     # Every lane stands for itself: no graph is shared.
-    return problem, config, replace(plan, groups=tuple(range(len(seeds))))
+    return problem, trainer, replace(plan, groups=tuple(range(len(seeds))))
 
 
 def keys(*seeds):
@@ -73,10 +73,10 @@ def keys(*seeds):
 
 
 def run(settings=SETTINGS, seed=A, checkpoint=None, on_progress=None, **plan_changes):
-    problem, config, plan = assembled(settings, (seed,))
+    problem, trainer, plan = assembled(settings, (seed,))
     on_progress = on_progress or (lambda epoch, loss: None)
     return train(
-        config, problem, keys(seed), replace(plan, **plan_changes), checkpoint, on_progress
+        trainer, problem, keys(seed), replace(plan, **plan_changes), checkpoint, on_progress
     )
 
 
@@ -91,11 +91,11 @@ def trained():
 
 def final_validation(result, settings=SETTINGS, seed=A, lane=0):
     """Validation loss of the weights that were returned, under the mask that was returned."""
-    problem, config, _ = assembled(settings, (seed,))
+    problem, trainer, _ = assembled(settings, (seed,))
     own = jax.tree.map(lambda a: a[0], problem)
-    settled = jnp.asarray(result.parents[lane]), jnp.asarray(result.trust[lane])
-    own = eqx.tree_at(lambda p: (p.parents, p.trust), own, settled)
-    return float(jax.jit(validation_loss, static_argnums=0)(config, own, result.vectors[lane]))
+    settled = jnp.asarray(result.parents[lane]), jnp.asarray(result.stack_weights[lane])
+    own = eqx.tree_at(lambda p: (p.parents, p.stack_weights), own, settled)
+    return float(jax.jit(validation_loss, static_argnums=0)(trainer, own, result.vectors[lane]))
 
 
 def test_the_labels_loss_goes_down(trained):
@@ -108,7 +108,7 @@ def test_the_labels_loss_goes_down(trained):
 
 
 def test_the_reconstruction_improves_as_long_as_no_constraint_stands_in_its_way():
-    (history,) = run(replace(SETTINGS, acyclicity_weight=0.0), settle=None).history
+    (history,) = run(replace(SETTINGS, acyclicity_weight=0.0), graph_at=None).history
     column = history[:, HISTORY.index("reconstruction")]
     assert column[-5:].mean() < column[:5].mean() - 0.05
 
@@ -120,14 +120,14 @@ def test_the_papers_alternating_steps_learn_too():
 
 
 def test_training_ends_with_an_exact_dag(trained):
-    problem, config, _ = assembled()
+    problem, trainer, _ = assembled()
     parents = trained.parents[0]
     graph = nx.from_numpy_array(parents, create_using=nx.DiGraph)
     assert nx.is_directed_acyclic_graph(graph)
     np.testing.assert_array_equal(parents.astype(bool), trained.structure.dags[0].mask)
     layout = jax.tree.map(lambda a: a[0], problem.layout)
-    decoder = unravel(config.sizes, jnp.asarray(trained.vectors[0])).decoder
-    h = obj.acyclicity(config.formulation, layout, decoder, jnp.asarray(parents))
+    decoder = unravel(trainer.sizes, jnp.asarray(trained.vectors[0])).decoder
+    h = obj.acyclicity(trainer.formulation, layout, decoder, jnp.asarray(parents))
     assert abs(float(h)) <= 1e-5
     assert abs(trained.history[0][-1, HISTORY.index("acyclicity")]) <= 1e-5
 
@@ -138,31 +138,32 @@ def test_edges_that_were_not_kept_have_no_strength(trained):
     assert trained.parents[0].sum() > 0
 
 
-def test_the_best_weights_since_settling_are_returned(trained):
-    settle = assembled()[2].settle
-    best = trained.history[0][settle:, VALIDATION].min()
+def test_the_best_weights_since_the_graph_was_fixed_are_returned(trained):
+    graph_at = assembled()[2].graph_at
+    best = trained.history[0][graph_at:, VALIDATION].min()
     np.testing.assert_allclose(final_validation(trained), best, rtol=1e-4)
 
 
-def test_judged_votes_learn_from_all_sources_from_half_way_back():
-    problem, config, plan = assembled()
-    run = _Run.begin(config, problem, keys(A), plan, None, None)
-    while run.epoch < plan.judge:
+def test_after_stacking_the_shrunk_label_networks_see_all_sources():
+    problem, trainer, plan = assembled()
+    run = _Run.begin(trainer, problem, keys(A), plan, None, None)
+    while run.epoch < plan.stack_at:
         run.advance()
-    assert not np.asarray(run.problem.lessons).all()
+    assert not np.asarray(run.problem.in_fold).all()
     before = run.state
-    run.judge()
-    run.begin_anew()
-    assert np.asarray(run.problem.lessons).all()
+    run.stack()
+    run.shrink_label_networks()
+    assert np.asarray(run.problem.in_fold).all()
     assert not np.isfinite(run.state.best_loss).any()
-    own = in_predictor(config.sizes, before.vector.shape[1])
-    half_way = (before.best + run.beginning) / 2
+    slices = slices_of(trainer.sizes)
+    own = slices.mask(slices.label, before.vector.shape[1])
+    half_way = (before.best + run.initial) / 2
     np.testing.assert_allclose(run.state.vector[:, own], half_way[:, own], atol=1e-6)
     np.testing.assert_array_equal(run.state.vector[:, ~own], before.vector[:, ~own])
 
 
-def test_without_settling_the_graph_is_read_but_nothing_is_masked():
-    result = run(settle=None, max_epochs=10)
+def test_without_a_fixed_graph_it_is_read_but_nothing_is_masked():
+    result = run(graph_at=None, max_epochs=10)
     np.testing.assert_array_equal(result.parents, 1.0)
     graph = nx.from_numpy_array(result.structure.dags[0].mask, create_using=nx.DiGraph)
     assert nx.is_directed_acyclic_graph(graph)
@@ -180,27 +181,27 @@ def test_another_seed_gives_other_weights(trained):
 
 def test_patience_ends_training_early():
     still = replace(SETTINGS, learning_rate=1e-30)
-    result = run(still, settle=None, first_stop=0, patience=3)
+    result = run(still, graph_at=None, first_stop=0, patience=3)
     assert len(result.history[0]) < EPOCHS
     assert not result.broken.any() and not result.interrupted
 
 
 def test_patience_does_not_start_before_its_epoch():
     still = replace(SETTINGS, learning_rate=1e-30)
-    result = run(still, settle=None, first_stop=20, patience=3)
+    result = run(still, graph_at=None, first_stop=20, patience=3)
     assert 20 < len(result.history[0]) <= EPOCHS
 
 
 def test_without_labelled_validation_rows_training_still_pays():
     """Nothing can be judged, but weights of the first epoch are not the best guess."""
-    problem, config, plan = assembled()
+    problem, trainer, plan = assembled()
     blind = eqx.tree_at(
         lambda p: p.blocks.valid_observed,
         problem,
         jnp.asarray(problem.blocks.valid_observed).at[..., -1].set(0.0),
     )
-    plan = replace(plan, settle=None)
-    seeing, unseeing = (train(config, p, keys(A), plan) for p in (problem, blind))
+    plan = replace(plan, graph_at=None)
+    seeing, unseeing = (train(trainer, p, keys(A), plan) for p in (problem, blind))
     first = seeing.history[0][0, VALIDATION]
     assert final_validation(seeing) < first - 0.05
     assert final_validation(unseeing) < first - 0.05
@@ -209,14 +210,14 @@ def test_without_labelled_validation_rows_training_still_pays():
 @pytest.fixture(scope="module")
 def pair():
     """Lanes A and B trained together."""
-    problem, config, plan = assembled(seeds=(A, B))
-    return train(config, problem, keys(A, B), plan)
+    problem, trainer, plan = assembled(seeds=(A, B))
+    return train(trainer, problem, keys(A, B), plan)
 
 
 def test_lanes_trained_together_are_as_if_trained_alone(pair, trained):
-    problem, config, plan = assembled(seeds=(A, B))
+    problem, trainer, plan = assembled(seeds=(A, B))
     second = jax.tree.map(lambda a: a[1:], problem)  # its votes leave out other sources
-    alone = [trained, train(config, second, keys(B), replace(plan, groups=(0,)))]
+    alone = [trained, train(trainer, second, keys(B), replace(plan, groups=(0,)))]
     for lane, single in enumerate(alone):
         np.testing.assert_allclose(pair.vectors[lane], single.vectors[0], rtol=1e-2, atol=1e-3)
         np.testing.assert_array_equal(pair.parents[lane], single.parents[0])
@@ -224,19 +225,19 @@ def test_lanes_trained_together_are_as_if_trained_alone(pair, trained):
 
 
 def test_members_of_one_group_share_a_graph():
-    problem, config, plan = assembled(seeds=(A, B))
-    result = train(config, problem, keys(A, B), replace(plan, groups=(0, 0)))
+    problem, trainer, plan = assembled(seeds=(A, B))
+    result = train(trainer, problem, keys(A, B), replace(plan, groups=(0, 0)))
     np.testing.assert_array_equal(result.parents[0], result.parents[1])
     assert not np.array_equal(result.vectors[0], result.vectors[1])
 
 
 def test_a_lane_that_meets_infinite_data_stops_and_harms_no_other(pair):
-    problem, config, plan = assembled(seeds=(A, B))
+    problem, trainer, plan = assembled(seeds=(A, B))
     poisoned = eqx.tree_at(
         lambda p: p.blocks.values, problem, jnp.asarray(problem.blocks.values).at[1].set(jnp.inf)
     )
     with pytest.warns(UserWarning, match="member 1 was not finite"):
-        result = train(config, poisoned, keys(A, B), plan)
+        result = train(trainer, poisoned, keys(A, B), plan)
     np.testing.assert_array_equal(result.broken, [False, True])
     assert np.isfinite(result.vectors).all()
     np.testing.assert_array_equal(result.vectors[0], pair.vectors[0])
@@ -248,10 +249,10 @@ def wild(seeds=(A,)):
 
 
 def test_a_lane_with_an_absurd_learning_rate_stops_and_harms_no_other(pair):
-    problem, config, plan = assembled(seeds=(A, B))
+    problem, trainer, plan = assembled(seeds=(A, B))
     mixed = stacked(jax.tree.map(lambda a: a[:1], problem), wild((B,))[0])
     with pytest.warns(UserWarning, match="member 1 was not finite"):
-        result = train(config, mixed, keys(A, B), plan)
+        result = train(trainer, mixed, keys(A, B), plan)
     np.testing.assert_array_equal(result.broken, [False, True])
     assert np.isfinite(result.vectors).all()
     np.testing.assert_array_equal(result.vectors[0], pair.vectors[0])
@@ -260,17 +261,17 @@ def test_a_lane_with_an_absurd_learning_rate_stops_and_harms_no_other(pair):
 @pytest.mark.filterwarnings("ignore:the loss of member")
 @pytest.mark.filterwarnings("ignore:Mean of empty slice")
 def test_the_last_good_weights_have_a_finite_loss():
-    problem, config, plan = wild()
-    result = train(config, problem, keys(A), plan)
+    problem, trainer, plan = wild()
+    result = train(trainer, problem, keys(A), plan)
     assert result.broken.all()
     assert np.isfinite(final_validation(result))
 
 
 def test_a_single_lane_that_breaks_warns_of_that_alone():
-    problem, config, plan = wild()
+    problem, trainer, plan = wild()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        train(config, problem, keys(A), plan)
+        train(trainer, problem, keys(A), plan)
     assert [w.category for w in caught] == [UserWarning]
 
 
@@ -308,7 +309,7 @@ def test_ctrl_c_keeps_the_best_weights(epoch):
 def test_who_stops_before_the_votes_are_judged_is_not_taken_back(monkeypatch):
     found = []
     for kept in (0.5, 0.0):
-        monkeypatch.setitem(loop.KEPT_WAY, "continuous", kept)
+        monkeypatch.setitem(loop.SHRINK, "continuous", kept)
         with pytest.warns(UserWarning, match="interrupted after"):
             found.append(run(on_progress=InterruptAt(1)).vectors)
     np.testing.assert_array_equal(*found)
@@ -360,12 +361,12 @@ def interrupted_file(saved_at):
 
 def test_a_checkpoint_of_other_data_or_settings_is_refused(saved_at):
     interrupted_file(saved_at)
-    problem, config, plan = assembled()
+    problem, trainer, plan = assembled()
     moved = eqx.tree_at(lambda p: p.blocks.values, problem, problem.blocks.values + 1)
     for other in (
-        (moved, config, plan),
-        (problem, config, replace(plan, max_epochs=EPOCHS + 1)),
-        (problem, replace(config, alternating=True), plan),
+        (moved, trainer, plan),
+        (problem, trainer, replace(plan, max_epochs=EPOCHS + 1)),
+        (problem, replace(trainer, alternating=True), plan),
     ):
         with pytest.raises(ValueError, match="other data or settings"):
             run(checkpoint=saved_at(*other))
@@ -402,12 +403,12 @@ def batches():
     )
     # So few validation rows that none is taken: training blocks hold every row.
     blocks, batch_rows = make_blocks([data], [domain], [0], valid_share=1e-6)
-    problem, config, _ = assembled()
+    problem, trainer, _ = assembled()
     problem = eqx.tree_at(lambda p: p.blocks, problem, jax.tree.map(jnp.asarray, blocks))
     problem = jax.tree.map(lambda a: a[0], problem)
-    config = replace(config, batch_rows=batch_rows)
+    trainer = replace(trainer, batch_rows=batch_rows)
     uniform = jax.random.uniform(jax.random.key(0), (N_DRAWS, 3))
-    drawn = jax.jit(jax.vmap(lambda u: _draw_batch(config, problem, u)[1]))(uniform)
+    drawn = jax.jit(jax.vmap(lambda u: _draw_batch(trainer, problem, u)[1]))(uniform)
     present = np.asarray(drawn.present).astype(bool)
     values = np.asarray(drawn.values)
     assert batch_rows > min(SIZES)

@@ -5,58 +5,66 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGRegressor
-from dapdag.inference.stacking import MOST_GROWTH, SHARES, even_trust, growth_at, trust_of
-from dapdag.training.crossfit import first_lessons
+from dapdag.inference.stacking import (
+    MAX_INFLATION,
+    STACK_GRID,
+    equal_weights,
+    stacking_weights,
+    variance_inflation,
+)
+from dapdag.training.crossfit import assign_folds
 
 
 def test_every_source_is_left_out_by_some_vote_and_no_vote_leaves_out_many():
-    lessons = sum(1 - first_lessons(4, 4, 16, 9, member) for member in range(3))
+    lessons = sum(1 - assign_folds(4, 4, 16, 9, member) for member in range(3))
     assert (lessons[:9].sum(1) > 0).all()
-    one = 1 - first_lessons(4, 4, 16, 9, 0)
+    one = 1 - assign_folds(4, 4, 16, 9, 0)
     assert one[:9].sum(0).max() <= 2
     np.testing.assert_array_equal(one[:, :4], one[:, 4:])  # a pooled vote beside each
 
 
 def test_few_sources_are_left_out_one_by_one():
-    unseen = 1 - first_lessons(4, 4, 4, 3, 0)
+    unseen = 1 - assign_folds(4, 4, 4, 3, 0)
     np.testing.assert_array_equal(unseen[:3, :3], np.eye(3))
 
 
 def test_without_pooled_votes_all_learn_everything():
-    assert first_lessons(4, 0, 8, 5, 0).all()
-    np.testing.assert_allclose(trust_of(np.zeros((1, 2, 11)), 4, 0), even_trust(4))
+    assert assign_folds(4, 0, 8, 5, 0).all()
+    np.testing.assert_allclose(stacking_weights(np.zeros((1, 2, 11)), 4, 0), equal_weights(4))
 
 
 @pytest.mark.parametrize("best", [0, 3, 10])
 def test_trust_is_the_share_with_the_least_mean_loss(best):
-    losses = np.abs(SHARES - SHARES[best]) * np.ones((2, 5, 1))
+    losses = np.abs(STACK_GRID - STACK_GRID[best]) * np.ones((2, 5, 1))
     losses[0, 0] = np.nan  # a domain without labels
-    trust = trust_of(losses, 4, 4)
+    trust = stacking_weights(losses, 4, 4)
     assert trust.sum() == pytest.approx(1)
-    assert trust[:4].sum() == pytest.approx(SHARES[best])
+    assert trust[:4].sum() == pytest.approx(STACK_GRID[best])
 
 
 def test_domains_that_disagree_about_the_gain_lower_trust():
-    gain = 0.04 * SHARES
+    gain = 0.04 * STACK_GRID
     steady = np.stack([-gain, -1.2 * gain, -0.8 * gain] * 2)[None]
     split = np.stack([-10 * gain, 4 * gain, 5 * gain] * 2)[None]  # on average a gain as well
-    assert trust_of(steady, 4, 4)[:4].sum() == pytest.approx(1)
-    assert trust_of(split, 4, 4)[:4].sum() == pytest.approx(0)
+    assert stacking_weights(steady, 4, 4)[:4].sum() == pytest.approx(1)
+    assert stacking_weights(split, 4, 4)[:4].sum() == pytest.approx(0)
     # Of three sources, those who judge have seen two: they are careful enough.
-    assert trust_of(split[:, :3], 4, 4)[:4].sum() == pytest.approx(1)
+    assert stacking_weights(split[:, :3], 4, 4)[:4].sum() == pytest.approx(1)
 
 
 def test_one_source_that_is_lost_does_not_decide_for_all():
-    most = np.tile(-0.2 * SHARES, (7, 1))
-    lost = np.vstack([most, 6 * SHARES**2])[None]
+    most = np.tile(-0.2 * STACK_GRID, (7, 1))
+    lost = np.vstack([most, 6 * STACK_GRID**2])[None]
     assert lost[0, :, -1].mean() > 0
-    assert trust_of(lost, 4, 4)[:4].sum() > 0.5
-    many = np.vstack([most, np.tile(6 * SHARES**2, (5, 1))])[None]
-    assert trust_of(many, 4, 4)[:4].sum() < 0.3
+    assert stacking_weights(lost, 4, 4)[:4].sum() > 0.5
+    many = np.vstack([most, np.tile(6 * STACK_GRID**2, (5, 1))])[None]
+    assert stacking_weights(many, 4, 4)[:4].sum() < 0.3
 
 
 def test_without_any_evidence_half_of_the_prediction_is_of_e():
-    assert trust_of(np.full((2, 3, len(SHARES)), np.nan), 4, 4)[:4].sum() == pytest.approx(0.5)
+    assert stacking_weights(np.full((2, 3, len(STACK_GRID)), np.nan), 4, 4)[
+        :4
+    ].sum() == pytest.approx(0.5)
 
 
 SMALL = {"n_members": 2, "hidden": 8, "max_epochs": 60, "random_state": 0}
@@ -78,12 +86,13 @@ def shifted(label_moves):
 def model_of(table):
     est = DAPDAGRegressor(**SMALL)
     est.fit(table[["x", "z"]], table["y"], sample_domain=table["site"])
-    return est._fit_.model
+    return est.fitted_.model
 
 
 def test_e_is_trusted_where_it_moves_the_label_and_less_where_levels_are_random():
     useful, idle = (
-        m.trust[: m.sizes.n_predictors].sum() for m in map(model_of, map(shifted, (True, False)))
+        m.stack_weights[: m.sizes.n_predictors].sum()
+        for m in map(model_of, map(shifted, (True, False)))
     )
     assert useful >= 0.8
     assert idle < useful
@@ -97,7 +106,7 @@ def test_levels_that_other_sites_do_not_tell_make_new_sites_less_certain():
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({"x": site + 0.1 * rng.normal(size=800), "z": rng.normal(size=800)})
         y = table["z"] + level + 0.3 * rng.normal(size=800)
-        return model_of(table.assign(y=y, site=site)).growth
+        return model_of(table.assign(y=y, site=site)).inflation
 
     assert np.mean([growth(steady, seed) for seed in range(3)]) < 1.3
     assert np.min([growth(erratic, seed) for seed in range(3)]) > 1.6
@@ -105,9 +114,9 @@ def test_levels_that_other_sites_do_not_tell_make_new_sites_less_certain():
 
 def test_errors_grow_by_their_geometric_mean_over_the_sources_that_tell():
     trust = np.repeat([0.3 / 4, 0.7 / 4], 4)
-    growth = np.full((2, 3, len(SHARES)), np.nan)
+    growth = np.full((2, 3, len(STACK_GRID)), np.nan)
     growth[0, 0, 3], growth[1, 1, 3] = np.log(2.0), np.log(3.0)
-    assert growth_at(trust, 4, growth) == pytest.approx(np.sqrt(6.0))
-    assert growth_at(trust, 4, -growth) == 1.0  # never more certain than on the sources
-    assert growth_at(trust, 4, 9 * growth) == MOST_GROWTH
-    assert growth_at(trust, 4, np.full_like(growth, np.nan)) == 1.0
+    assert variance_inflation(trust, 4, growth) == pytest.approx(np.sqrt(6.0))
+    assert variance_inflation(trust, 4, -growth) == 1.0  # never more certain than on the sources
+    assert variance_inflation(trust, 4, 9 * growth) == MAX_INFLATION
+    assert variance_inflation(trust, 4, np.full_like(growth, np.nan)) == 1.0

@@ -11,7 +11,6 @@ C₃ = 6γ₁ + 4γ₂ + s₁² + s₂²/2, where h = tr exp(A∘A) and A holds 
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,15 +20,16 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ._runtime.cache import compilation_cache
 from ._sklearn.checks import as_frame
-from .data.chunks import CHUNK_ROWS, SMALLEST_CHUNK
+from .data.chunks import CHUNK_ROWS, Chunks, padded
 from .data.columns import Discrete
-from .data.layout import Encoded, encode, padded_size
+from .data.layout import Encoded, encode
 from .data.table import Table
 from .inference.environment import infer_environment
-from .inference.fitted import Model
+from .inference.fitted import FittedModel
+from .inference.programs import MemberDecoder, per_member
 from .model import Decoder, Layout
 from .model.likelihoods import squared_or_cross_entropy
-from .model.network import unravel
+from .model.parameters import unravel
 from .training.settings import Settings
 
 _MEANING = {
@@ -151,11 +151,11 @@ def generalisation_bound(
             raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
     if prior_scale is None:
         prior_scale = getattr(estimator, "prior_scale", Settings.prior_scale)
-    model: Model = estimator._fit_.model
+    model: FittedModel = estimator.fitted_.model
     frame = as_frame(estimator, X, reset=False)
     label = _labels(model.table, y, len(frame))
     with compilation_cache():
-        env = infer_environment(model, frame).mean
+        env = infer_environment(model, Chunks(model.table, frame)).mean
         data = encode(model.table, *model.table.encode(frame), label)
         losses = _losses(model, data, env)  # [members, variables]
     continuous = np.asarray(model.layout.continuous) > 0
@@ -178,7 +178,7 @@ def generalisation_bound(
     return Bound(**terms, n_rows=len(frame))
 
 
-def _decoders(model: Model) -> list[Decoder]:
+def _decoders(model: FittedModel) -> list[Decoder]:
     return [unravel(model.sizes, jnp.asarray(vector)).decoder for vector in model.vectors]
 
 
@@ -210,36 +210,21 @@ def squared_weights(decoder: Decoder, layout: Layout, parents: ArrayLike) -> flo
     return float(filters + real @ env_and_bias[:n] + shared + heads)
 
 
-def _losses(model: Model, data: Encoded, env: NDArray[np.floating]) -> NDArray[np.float64]:
+def _losses(model: FittedModel, data: Encoded, env: NDArray[np.floating]) -> NDArray[np.float64]:
     """Mean loss of each variable over its observed cells, per member: [members, variables]."""
     total = np.zeros((model.n_members, model.sizes.variables))
     for start in range(0, len(data.values), CHUNK_ROWS):
-        values, observed = (a[start : start + CHUNK_ROWS] for a in (data.values, data.observed))
-        pad = ((0, padded_size(len(values), SMALLEST_CHUNK) - len(values)), (0, 0))
-        total += np.asarray(
-            _summed_losses(
-                model.sizes,
-                model.layout,
-                model.vectors,
-                model.parents,
-                np.asarray(env, dtype=np.float32),
-                np.pad(values, pad),
-                np.pad(observed, pad),
-            ),
-            dtype=np.float64,
-        )
+        rows = slice(start, start + CHUNK_ROWS)
+        part = padded(Encoded(data.values[rows], data.observed[rows]))
+        total += per_member(model, _summed_losses, (env,), part.values, part.observed)
     return total / np.maximum(data.observed.sum(0, dtype=np.float64), 1.0)
 
 
-@eqx.filter_jit
-def _summed_losses(sizes, layout, vectors, parents, env, values, observed):
-    inputs = layout.inputs(values, observed)
-
-    def member(vector: jax.Array, env: jax.Array) -> jax.Array:
-        outputs = unravel(sizes, vector).decoder.reconstruct(layout, parents, inputs, env)
-        return (squared_or_cross_entropy(layout, outputs, values) * observed).sum(0)
-
-    return jax.vmap(member)(jnp.asarray(vectors), env)
+def _summed_losses(
+    member: MemberDecoder, env: jax.Array, values: jax.Array, observed: jax.Array
+) -> jax.Array:
+    outputs = member.outputs(values, observed, env)
+    return (squared_or_cross_entropy(member.layout, outputs, values) * observed).sum(0)
 
 
 def _labels(table: Table, y: Any, n_rows: int) -> NDArray[np.float32]:

@@ -69,7 +69,7 @@ def environment_effects(
         raise ValueError(f"dimension must lie between 1 and {means.shape[1]}, not {dimension}")
     if n_points < 2:
         raise ValueError(f"n_points must be at least 2, not {n_points}")
-    table = model._fit_.model.table
+    table = model.fitted_.model.table
     X, y = _typical_row(model, table) if X is None else _some_rows(X, y)
     moving = means[:, dimension - 1]
     grid = np.linspace(moving.min(), moving.max(), n_points)

@@ -9,6 +9,7 @@ import pandas as pd
 from ._sklearn.mixins import WithEnvironments, WithGraph
 from ._sklearn.network import NetworkClassifier, NetworkRegressor
 from .inference.fitted import Fit
+from .training.form import DAPDAG, PAPER, Form
 
 
 class DAPDAGEstimator(WithEnvironments, WithGraph):
@@ -78,6 +79,10 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _form(self) -> Form:  # type: ignore[override]
+        return DAPDAG if self.exact_graph else PAPER
 
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         super()._adopt(fit, sources)

@@ -29,7 +29,7 @@ from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
 
 FORMAT = "dapdag-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 # The classes that a file may name, and where they live. A file never says what to import.
 ESTIMATORS = {
@@ -63,14 +63,14 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     name = type(estimator).__name__
     if name not in ESTIMATORS or _class(name) is not type(estimator):
         raise ValueError(f"cannot save a {name}: only {', '.join(ESTIMATORS)} can be saved")
-    header, arrays = encode_fit(estimator._fit_)
+    header, arrays = encode_fit(estimator.fitted_)
     names = getattr(estimator, "feature_names_in_", None)
     header |= {
         "estimator": name,
         "params": {k: _param(k, v) for k, v in estimator.get_params(deep=False).items()},
         "sources": [
             encode_scalar(label, f"the domain at position {k} of the sources")
-            for k, label in enumerate(estimator._sources_)
+            for k, label in enumerate(estimator.sources_)
         ],
         "feature_names_in": None if names is None else [str(n) for n in names],
         "record": estimator.record_.to_json(),

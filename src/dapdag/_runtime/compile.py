@@ -1,9 +1,10 @@
-"""How this package compiles: like `equinox.filter_jit`, but in about half of the time.
+"""How this package compiles: like `equinox.filter_jit`, in about half of the time.
 
-The programs here are many small operations, on which the compiler's higher levels of optimisation
-are spent in vain: measured on training, they cost compilation and gained nothing.
+The programs here are many small operations, on which XLA's higher levels of optimisation bring
+nothing: measured on training, they cost compilation and gained no speed.
 """
 
+import enum
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,42 +16,55 @@ import jax
 P = ParamSpec("P")
 T = TypeVar("T")
 
-OPTIONS = {"xla_backend_optimization_level": 1}
-# Without the newer emitters of fused operations a program compiles a third faster, and runs a
-# quarter slower.
-QUICKLY = {**OPTIONS, "xla_cpu_use_fusion_emitters": False}
-# Without any optimisation it compiles four times faster still, and runs four times slower.
-PLAINLY = {**QUICKLY, "xla_backend_optimization_level": 0}
-
 # Linux lets a process map 65,530 pieces of memory, and every compiled program takes some dozens:
 # beyond that the compiler aborts the process.
 MOST_MAPS = 40_000
 MAPS = Path("/proc/self/maps")
 
 
-def make_room() -> None:
-    """Forget programs compiled so far if there are too many: a process that fits tables of ever new
-    shapes must not die of them. What is needed again is compiled again."""
+class Effort(enum.Enum):
+    """What the compiler spends on a program: compiling faster means running slower."""
+
+    FAST_TO_RUN = "for what runs many times"
+    # Without the newer emitters of fused operations: compiles in two thirds of the time, runs a
+    # quarter slower.
+    BALANCED = "for what runs a few times over all rows"
+    # Without any optimisation: four times faster to compile, four times slower to run.
+    QUICK_TO_COMPILE = "for what runs once or twice and is done in a moment"
+
+
+OPTIONS: dict[Effort, dict[str, Any]] = {
+    Effort.FAST_TO_RUN: {"xla_backend_optimization_level": 1},
+    Effort.BALANCED: {
+        "xla_backend_optimization_level": 1,
+        "xla_cpu_use_fusion_emitters": False,
+    },
+    Effort.QUICK_TO_COMPILE: {
+        "xla_backend_optimization_level": 0,
+        "xla_cpu_use_fusion_emitters": False,
+    },
+}
+
+
+def jit(effort: Effort = Effort.FAST_TO_RUN) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator: compile a function with this effort."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        return eqx.filter_jit(function, compiler_options=OPTIONS[effort])  # type: ignore[call-overload]
+
+    return decorate
+
+
+def clear_if_full() -> None:
+    """Clear JAX's caches before the process runs out of memory maps.
+
+    A process that fits tables of ever new shapes would; what is needed again is compiled again.
+    """
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
 
 
-def compiled(function: Callable[P, T]) -> Callable[P, T]:
-    """For what runs many times."""
-    return eqx.filter_jit(function, compiler_options=OPTIONS)  # type: ignore[call-overload]
-
-
-def compiled_quickly(function: Callable[P, T]) -> Callable[P, T]:
-    """For what runs once or twice in a training, over all of its rows many times."""
-    return eqx.filter_jit(function, compiler_options=QUICKLY)  # type: ignore[call-overload]
-
-
-def compiled_plainly(function: Callable[P, T]) -> Callable[P, T]:
-    """For what runs once or twice in a training and is done in a moment."""
-    return eqx.filter_jit(function, compiler_options=PLAINLY)  # type: ignore[call-overload]
-
-
-class Ahead:
+class BackgroundCompiler:
     """Compiles programs in another thread, for calls that are still to come.
 
     Each call is a compiled function and its arguments, of which only the shapes matter.

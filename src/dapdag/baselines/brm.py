@@ -4,19 +4,19 @@ No variable but the label is reconstructed and there is no graph, so E is learne
 to predict the label alone.
 """
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from .._sklearn.mixins import WithEnvironments
 from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
-from ..training.settings import Settings
+from ..training import form
 from .rows import sources_only
 
 
 class _BRM(WithEnvironments):
     """What is taken out of DAPDAG: the decoder."""
 
+    _form = form.BRM
     _absent_terms: ClassVar[tuple[str, ...]] = ("reconstruction", "acyclicity", "sparsity")
 
     def __init__(
@@ -59,15 +59,6 @@ class _BRM(WithEnvironments):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        return replace(
-            super()._settings(),
-            uses_structure=False,
-            # No graph is read off on the way: the best weights may come from any epoch.
-            exact_graph=False,
-            label_apart=True,
-        )
 
     def _sample(self, sample: Sample) -> Sample:
         # Without a reconstruction, rows without a label have nothing to teach.

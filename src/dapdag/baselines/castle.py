@@ -6,7 +6,6 @@ DAPDAG's other form, predictors of the label beside an exact graph, would share 
 graph here and be the pooled MLP.
 """
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -14,13 +13,14 @@ import pandas as pd
 from .._sklearn.mixins import WithGraph
 from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
-from ..training.settings import Settings
+from ..training import form
 from .rows import pooled
 
 
 class _CASTLE(WithGraph):
     """What is taken out of DAPDAG: encoder and E."""
 
+    _form = form.CASTLE
     _absent_terms: ClassVar[tuple[str, ...]] = ("environment",)
 
     def __init__(
@@ -61,9 +61,6 @@ class _CASTLE(WithGraph):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        return replace(super()._settings(), uses_environment=False, exact_graph=False)
 
     def _sample(self, sample: Sample) -> Sample:
         return pooled(sample)

@@ -1,17 +1,17 @@
 """The pooled MLP: DAPDAG's predictors of the label, without E, and nothing else."""
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from .._sklearn.network import NetworkClassifier, NetworkEstimator, NetworkRegressor
 from ..data.sample import Sample
-from ..training.settings import Settings
+from ..training import form
 from .rows import pooled
 
 
 class PooledMLP(NetworkEstimator):
     """What is taken out of DAPDAG: encoder, E and the whole decoder."""
 
+    _form = form.MLP
     _absent_terms: ClassVar[tuple[str, ...]] = (
         "environment",
         "reconstruction",
@@ -45,16 +45,6 @@ class PooledMLP(NetworkEstimator):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
-
-    def _settings(self) -> Settings:
-        return replace(
-            super()._settings(),
-            uses_environment=False,
-            uses_structure=False,
-            # No graph is read off on the way: the best weights may come from any epoch.
-            exact_graph=False,
-            label_apart=True,
-        )
 
     def _sample(self, sample: Sample) -> Sample:
         return pooled(sample)

@@ -186,7 +186,7 @@ def _training(model: Any, seconds: float) -> dict[str, Any]:
 
 
 def _parents(model: Any) -> list[str]:
-    label = model._fit_.model.table.label.name
+    label = model.fitted_.model.table.label.name
     return [str(name) for name in model.graph_.predecessors(label)]
 
 
@@ -194,7 +194,7 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
     from ._show import print_lines
 
     found = _training(model, seconds)
-    loss, label = found["validation_loss"], model._fit_.model.table.label.name
+    loss, label = found["validation_loss"], model.fitted_.model.table.label.name
     parents = ", ".join(found["parents_of_label"][:8]) or "none"
     print_lines(
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"

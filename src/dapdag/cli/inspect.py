@@ -31,7 +31,7 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
     """Everything as plain values."""
     from dapdag.record import describe_column
 
-    record, table = model.record_, model._fit_.model.table
+    record, table = model.record_, model.fitted_.model.table
     columns = [describe_column(variable) for variable in table.features]
     missing = record.missing()
     sources = {s.name: s for s in record.sources}
@@ -66,7 +66,7 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
         "training": {
             "epochs": int(model.n_epochs_),
             "validation_loss": loss if loss == loss else None,
-            "members": int(model._fit_.model.n_members),
+            "members": int(model.fitted_.model.n_members),
         },
         "graph": {"edges": model.graph_.number_of_edges()},
         "assessed": model.assessment_ is not None,

@@ -110,7 +110,7 @@ def _tell_roles(model: Any, rows: Any, domain: str | None) -> None:
     """Say which columns play no part, above all one that may name sites."""
     from dapdag._runtime.text import quoted
 
-    label = str(model._fit_.model.table.label.name)
+    label = str(model.fitted_.model.table.label.name)
     others = [name for name in rows.unused if name not in (domain, label)]
     if label in rows.unused:
         say(f"note: the label {label!r} is there, and not looked at")

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
+from ..model.constants import MAX_BATCH_ROWS
 from .layout import Encoded, padded_size
 
-MAX_BATCH_ROWS = 128
 SMALLEST_BLOCK = 16
 
 

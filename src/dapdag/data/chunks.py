@@ -1,4 +1,5 @@
-"""Tables in pieces of few sizes, so that memory does not grow with them and few programs do."""
+"""Tables in pieces of few padded sizes: memory does not grow with the table, and few programs are
+compiled."""
 
 import os
 from collections import deque
@@ -72,9 +73,20 @@ class Chunks:
 
 
 def padded_piece(table: Table, X: pd.DataFrame) -> tuple[Encoded, NDArray[np.float32]]:
+    """Encoded rows padded to one of few sizes, and 1 for those that are present."""
     data = encode(table, *table.encode(X), None)
+    whole = padded(data)
+    present = (np.arange(len(whole.values)) < len(data.values)).astype(np.float32)
+    return whole, present
+
+
+def padded(data: Encoded) -> Encoded:
+    """Rows padded with zeros to one of few sizes."""
     n = len(data.values)
-    size = padded_size(n, SMALLEST_CHUNK)
-    pad = ((0, size - n), (0, 0))
-    present = (np.arange(size) < n).astype(np.float32)
-    return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad)), present
+    pad = ((0, padded_size(n, SMALLEST_CHUNK) - n), (0, 0))
+    return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad))
+
+
+def spaced_rows(n: int, most: int) -> NDArray[np.intp]:
+    """Positions of at most `most` of `n` rows, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))

@@ -9,13 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from ..model.constants import MOST_LEVELS, N_KNOTS, RARE_BELOW, RARE_ROWS, TAIL, TAIL_REACH
+
 FloatArray = NDArray[np.float32]
-N_KNOTS = 257
-TAIL = 0.01
-REACH = 1.0
-# Levels of a categorical column that have an input of their own; the others share one.
-MOST_LEVELS = 30
-RARE_ROWS, RARE_BELOW = 3, 50
 OTHER = "(other)"
 
 
@@ -71,14 +67,14 @@ class Continuous:
 def _with_tails(
     values: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One more knot at each end, `REACH` further in scores along the slope of the outer values."""
+    """One more knot at each end, `TAIL_REACH` further along the slope of the outer values."""
     low = max(1, int(np.searchsorted(scores, scores[0] + 0.7)))
     high = min(len(scores) - 2, int(np.searchsorted(scores, scores[-1] - 0.7)))
-    step_low = REACH * (values[low] - values[0]) / (scores[low] - scores[0])
-    step_high = REACH * (values[-1] - values[high]) / (scores[-1] - scores[high])
+    step_low = TAIL_REACH * (values[low] - values[0]) / (scores[low] - scores[0])
+    step_high = TAIL_REACH * (values[-1] - values[high]) / (scores[-1] - scores[high])
     return (
         np.concatenate([[values[0] - step_low], values, [values[-1] + step_high]]),
-        np.concatenate([[scores[0] - REACH], scores, [scores[-1] + REACH]]),
+        np.concatenate([[scores[0] - TAIL_REACH], scores, [scores[-1] + TAIL_REACH]]),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .fitted import EnvPosterior, Model
+from .fitted import EnvPosterior, FittedModel
 
 FloatArray = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class EnvironmentMap:
     source_variance: FloatArray
 
     @staticmethod
-    def align(model: Model) -> "EnvironmentMap":
+    def align(model: FittedModel) -> "EnvironmentMap":
         members, sources, dim = model.source_mean.shape
         linear = np.broadcast_to(np.eye(dim), (members, dim, dim)).copy()
         offset = np.zeros((members, dim))

@@ -1,4 +1,4 @@
-"""A trained model as numbers: all that prediction needs."""
+"""A fitted model as numbers: all that prediction needs."""
 
 import functools
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from ..data.layout import layout_of
 from ..data.table import Table
 from ..graph import DAG
 from ..model import Layout, Sizes
-from ..model import objective as obj
+from ..model.formulation import Formulation
 from ..record import Record
-from .missing import Lacking
-from .recalibration import Levels
+from .missing import MissingEffects
+from .recalibration import Prevalence
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which rules beyond the paper a prediction applies; `training.parts` says what they are."""
+    """Which rules beyond the paper a prediction applies (see `parts`)."""
 
     refines_env: bool = True
     clips_env: bool = True
@@ -30,24 +30,24 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Model:
-    """A trained model: all that prediction needs. Arrays of weights have a leading member axis."""
+class FittedModel:
+    """All that prediction needs. Arrays of weights have a leading member axis."""
 
     table: Table
     sizes: Sizes
-    formulation: obj.Formulation
+    formulation: Formulation
     vectors: NDArray[np.float32]  # [members, parameters]
     parents: NDArray[np.float32]  # [variables, variables], 1 where an edge may act
     prior_precision: float
     source_mean: NDArray[np.float64]  # [members, sources, dim]
     source_variance: NDArray[np.float64]
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
-    growth: float  # of the label's squared error from a source to a site that was not seen
-    explained: NDArray[np.float64]  # [features], see `unexplained`
-    levels: Levels | None  # of the classes at the sources; None for numbers
+    inflation: float  # of the label's squared error at a site that was not trained on
+    worst_source_loss: NDArray[np.float64]  # [features], see `novelty`
+    prevalence: Prevalence | None  # of the classes at the sources; None for numbers
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
-    lacking: Lacking  # what a missing cell costs
-    trust: NDArray[np.float64]  # [votes], how much each of the label's votes counts
+    missing: MissingEffects
+    stack_weights: NDArray[np.float64]  # [networks], sums to 1
     rules: Rules = Rules()
 
     @functools.cached_property
@@ -74,9 +74,9 @@ class EnvPosterior:
 
 @dataclass(frozen=True)
 class Fit:
-    """A trained model and the record of its training."""
+    """A fitted model and the record of its training."""
 
-    model: Model
+    model: FittedModel
     adjacency: NDArray[np.float64]  # filter norms when the graph was read off, [V, V] unpadded
     dag: DAG
     strength: NDArray[np.float64]

@@ -1,66 +1,50 @@
-"""Missing cells from the graph and the domain's E.
+"""Missing cells from the graph and the site's E.
 
-A missing value is judged by its Markov blanket: how likely it is given its parents, and how likely
-it makes the observed values of its children, under the E of its domain. Cells are filled from
-their parents first, in the order of the graph, and then improved a variable at a time over a grid
-of candidates, whose weighted mean (or likeliest level) is taken.
+A missing value is weighted by its Markov blanket: its likelihood given its parents, and that of the
+observed values of its children, under the E of its site. Cells are filled from their parents first,
+in the order of the graph, and then improved a variable at a time over a grid of candidates, whose
+weighted mean (or likeliest level) is taken.
 """
-
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from .._runtime.compile import compiled
+from .._runtime.compile import Effort
+from ..data.chunks import Chunks, padded
 from ..data.columns import Discrete, Variable
-from ..data.layout import Encoded, encode, padded_size
+from ..data.layout import encode, padded_size
 from ..data.table import Table
-from ..model import Layout, Sizes
-from ..model.likelihoods import log_density, mean
-from ..model.network import unravel
-from .environment import infer_environment
-from .fitted import EnvPosterior, Model
+from ..model.constants import IMPUTE_GRID, IMPUTE_SWEEPS
+from .fitted import EnvPosterior, FittedModel
 from .prediction import predict_label
+from .programs import MemberDecoder, per_member
+from .site import Site
 
-CHUNK_ROWS = 4096
-SMALLEST_CHUNK = 64
-GRID = np.linspace(-2.5, 2.5, 16)  # of a standardised variable
-SWEEPS = 3
-
-
-def impute_frame(
-    model: Model, frame: pd.DataFrame, codes: NDArray[np.intp], n_domains: int
-) -> pd.DataFrame:
-    """The table with every missing cell filled; what was observed stays as it is."""
-    if not frame.isna().to_numpy().any():
-        return frame.copy()
-    filled = np.empty((len(frame), model.table.feature_width))
-    for d in range(n_domains):
-        rows = np.flatnonzero(codes == d)
-        part = frame.iloc[rows]
-        env = infer_environment(model, part)
-        for start in range(0, len(rows), CHUNK_ROWS):
-            chunk = slice(start, start + CHUNK_ROWS)
-            filled[rows[chunk]] = _fill(model, part.iloc[chunk], env)
-    return _completed(model.table, frame, filled)
+# Rows that are filled at a time: memory does not grow with the site.
+IMPUTE_ROWS = 4096
 
 
-def _fill(model: Model, X: pd.DataFrame, env: EnvPosterior) -> NDArray[np.float64]:
-    """Encoded features of some rows of one domain, complete."""
-    label = np.asarray(predict_label(model, X, env).mean)
-    data = _padded(encode(model.table, *model.table.encode(X), label))
-    members = _from_parents(
-        model.sizes,
-        model.layout,
-        model.vectors,
-        model.parents,
-        env.mean.astype(np.float32),
-        data.values,
-        data.observed,
-        _rounds(model.parents),
+def impute(site: Site) -> NDArray[np.float64]:
+    """Encoded features of all rows of a site, complete: [rows, feature columns]."""
+    X = site.X
+    filled = np.empty((len(X), site.model.table.feature_width))
+    for start in range(0, len(X), IMPUTE_ROWS):
+        chunk = slice(start, start + IMPUTE_ROWS)
+        filled[chunk] = _fill(site.model, X.iloc[chunk], site.env)
+    return filled
+
+
+def _fill(model: FittedModel, X: pd.DataFrame, env: EnvPosterior) -> NDArray[np.float64]:
+    """Encoded features of some rows of one site, complete."""
+    label = np.asarray(predict_label(model, Chunks(model.table, X), env).mean)
+    data = padded(encode(model.table, *model.table.encode(X), label))
+    members = per_member(
+        *(model, _from_parents, (env.mean,), data.values, data.observed, _rounds(model.parents)),
+        effort=Effort.FAST_TO_RUN,
     )
     incomplete = [
         v
@@ -68,27 +52,15 @@ def _fill(model: Model, X: pd.DataFrame, env: EnvPosterior) -> NDArray[np.float6
         if any(variable.scale) and (data.observed[: len(X), v] == 0).any()
     ]
     candidates = _candidates(model.table, incomplete, model.sizes.columns)
-    for _ in range(SWEEPS):
+    for _ in range(IMPUTE_SWEEPS):
         for v, (points, real) in zip(incomplete, candidates, strict=True):
-            members = _from_blanket(
-                model.sizes,
-                model.layout,
-                model.vectors,
-                model.parents,
-                env.mean.astype(np.float32),
-                members,
-                data.observed,
-                np.int32(v),
-                points,
-                real,
+            members = per_member(
+                *(model, _from_blanket, (env.mean, members)),
+                *(data.observed, np.int32(v), points, real),
+                effort=Effort.FAST_TO_RUN,
             )
     width = model.table.feature_width
     return np.asarray(members, dtype=float).mean(0)[: len(X), :width]
-
-
-def _padded(data: Encoded) -> Encoded:
-    pad = ((0, padded_size(len(data.values), SMALLEST_CHUNK) - len(data.values)), (0, 0))
-    return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad))
 
 
 def _rounds(parents: NDArray) -> np.int32:
@@ -106,7 +78,7 @@ def _candidates(
 ) -> list[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
     """For each variable the values to try, in its columns, and which of them are real."""
     starts = np.cumsum([0, *(v.width for v in table.features)])
-    most = max([len(GRID), *(len(_levels(table.features[v])) for v in variables)])
+    most = max([len(IMPUTE_GRID), *(len(_levels(table.features[v])) for v in variables)])
     size = padded_size(most)
     found = []
     for v in variables:
@@ -121,75 +93,51 @@ def _levels(variable: Variable) -> NDArray[np.floating]:
     """Encoded values that a variable can take; a grid of them if it is continuous."""
     if not isinstance(variable, Discrete):
         scores = variable.scores  # type: ignore[union-attr]
-        return np.clip(GRID, scores[0], scores[-1])[:, None]
+        return np.clip(IMPUTE_GRID, scores[0], scores[-1])[:, None]
     return np.eye(2)[:, 1:] if variable.kind == "binary" else np.eye(len(variable.levels))
 
 
-@compiled
 def _from_parents(
-    sizes: Sizes,
-    layout: Layout,
-    vectors: Any,
-    parents: Any,
-    envs: Any,
-    values: Any,
-    observed: Any,
-    rounds: Any,
-) -> jax.Array:
-    """Missing cells as expected from their parents: [members, rows, columns]."""
-    seen = layout.to_columns(jnp.asarray(observed))
+    member: MemberDecoder, env: Array, values: Array, observed: Array, rounds: Array
+) -> Float[Array, "rows columns"]:
+    """Missing cells as expected from their parents."""
+    seen = member.layout.to_columns(observed)
+    complete = jnp.ones_like(observed)
 
-    def member(vector: jax.Array, env: jax.Array) -> jax.Array:
-        decoder = unravel(sizes, vector).decoder
+    def again(_: Array, cells: Array) -> Array:
+        return jnp.where(seen > 0, values, member.means(cells, complete, env))
 
-        def again(_: jax.Array, cells: jax.Array) -> jax.Array:
-            inputs = layout.inputs(cells, jnp.ones_like(observed))
-            expected = mean(layout, decoder.reconstruct(layout, parents, inputs, env))
-            return jnp.where(seen > 0, values, expected)
-
-        start = jnp.where(seen > 0, values, layout.center)
-        return jax.lax.fori_loop(0, rounds, again, start)
-
-    return jax.vmap(member)(jnp.asarray(vectors), jnp.asarray(envs))
+    start = jnp.where(seen > 0, values, member.layout.center)
+    return jax.lax.fori_loop(0, rounds, again, start)
 
 
-@compiled
 def _from_blanket(
-    sizes: Sizes,
-    layout: Layout,
-    vectors: Any,
-    parents: Any,
-    envs: Any,
-    members: Any,
-    observed: Any,
-    variable: Any,
-    points: Any,
-    real: Any,
-) -> jax.Array:
+    member: MemberDecoder,
+    env: Array,
+    cells: Array,
+    observed: Array,
+    variable: Array,
+    points: Array,
+    real: Array,
+) -> Float[Array, "rows columns"]:
     """One variable's missing cells anew, given all others."""
-    own = layout.owner[:, variable]  # its columns
-    missing = (1.0 - jnp.asarray(observed)[:, variable])[:, None] * own
+    own = member.layout.owner[:, variable]  # its columns
+    missing = (1.0 - observed[:, variable])[:, None] * own
     # Itself and its children; the label is only predicted, from these very cells.
-    judges = (jnp.arange(sizes.variables) == variable) + jnp.asarray(parents)[variable]
-    judges = judges.at[-1].set(0.0)
+    blanket = (jnp.arange(observed.shape[1]) == variable) + member.parents[variable]
+    blanket = blanket.at[-1].set(0.0)
+    complete = jnp.ones_like(observed)
 
-    def member(vector: jax.Array, env: jax.Array, cells: jax.Array) -> jax.Array:
-        decoder = unravel(sizes, vector).decoder
+    def evidence(point: Array) -> Array:
+        tried = cells * (1.0 - own) + point * own
+        return member.log_densities(tried, complete, env) @ blanket
 
-        def evidence(point: jax.Array) -> jax.Array:
-            tried = cells * (1.0 - own) + point * own
-            inputs = layout.inputs(tried, jnp.ones_like(observed))
-            outputs = decoder.reconstruct(layout, parents, inputs, env)
-            return log_density(layout, outputs, tried, decoder.log_scale) @ judges
-
-        scores = jax.lax.map(evidence, jnp.asarray(points))  # [candidates, rows]
-        weights = jax.nn.softmax(jnp.where(jnp.asarray(real)[:, None], scores, -jnp.inf), axis=0)
-        return jnp.where(missing > 0, weights.T @ points, cells)
-
-    return jax.vmap(member)(jnp.asarray(vectors), jnp.asarray(envs), jnp.asarray(members))
+    scores = jax.lax.map(evidence, points)  # [candidates, rows]
+    weights = jax.nn.softmax(jnp.where(real[:, None], scores, -jnp.inf), axis=0)
+    return jnp.where(missing > 0, weights.T @ points, cells)
 
 
-def _completed(table: Table, frame: pd.DataFrame, filled: NDArray) -> pd.DataFrame:
+def completed(table: Table, frame: pd.DataFrame, filled: NDArray) -> pd.DataFrame:
     out = frame.copy()
     start = 0
     for j, variable in enumerate(table.features):

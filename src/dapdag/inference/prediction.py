@@ -1,33 +1,24 @@
-"""From rows of a new domain to its E, and from E to the label's predictive distribution.
-
-Rows stream through in chunks of one compiled size: one pass adds up the encoder's summary, a
-second one predicts. Memory does not grow with the domain.
-"""
+"""E of a site and its rows → the label's predictive distribution."""
 
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from .._runtime.compile import compiled
-from ..data.chunks import SMALLEST_CHUNK, Chunks
+from .._runtime.compile import jit
+from ..data.chunks import Chunks
 from ..data.columns import Discrete
-from ..data.layout import Encoded, padded_size
+from ..data.layout import Encoded
 from ..model import Network
-from ..model import objective as obj
-from ..model.likelihoods import bounded_log_scale, mean
-from ..model.network import unravel
-from .environment import distance_beyond, draws_of, infer_from
-from .fitted import EnvPosterior, Model
-from .missing import drawn_back
+from ..model.constants import FULL_WEIGHT_RANGES
+from ..model.parameters import unravel
+from .environment import distance_outside, draws_of
+from .fitted import EnvPosterior, FittedModel
+from .missing import shrink_to_prevalence
 from .programs import in_blocks
-from .recalibration import all_classes, class_shares, site_shares
-
-# At this distance beyond the sources, in ranges, the votes that see E are alone where they lead.
-WHOLLY = 0.2
+from .recalibration import all_classes, class_proportions, site_proportions
 
 
 @dataclass(frozen=True)
@@ -38,23 +29,52 @@ class LabelDistribution:
     variance: NDArray[np.float64] | None
 
 
-def predict_domain(model: Model, X: pd.DataFrame) -> LabelDistribution:
-    """The label's distribution for the rows of one domain, whose E they tell themselves."""
-    chunks = Chunks(model.table, X)
-    found = _predict_rows(model, chunks, infer_from(model, chunks))
-    if model.levels is None:
+def predict_label(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
+    """The label's distribution for rows of a site whose E has the posterior `q`.
+
+    Numbers: the variance is that of the networks' means over members, draws of E and networks, plus
+    the noise at a site that was not trained on, plus what missing features add.
+    """
+    means, spread, missing = _moments(model, chunks, q)
+    if isinstance(model.table.label, Discrete):
+        return LabelDistribution(_shrink_incomplete(model, means, missing), None)
+    # The standardised label has variance 1: a row without any feature has no more.
+    noise = model.inflation * float(np.mean(model.label_scale**2))
+    added = np.clip(missing @ model.missing.penalty, 0.0, max(1.0 - noise, 0.0))
+    return LabelDistribution(means, spread + noise + added[:, None])
+
+
+def recalibrate(model: FittedModel, found: LabelDistribution) -> LabelDistribution:
+    """The distribution for all rows of one site, with its class prevalence recalibrated."""
+    if model.prevalence is None:
         return found
-    levelled = model.levels.applied(all_classes(found.mean))
-    return LabelDistribution(levelled[:, -found.mean.shape[1] :], None)
+    moved = model.prevalence.applied(all_classes(found.mean))
+    return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 
 
-def predict_label(model: Model, X: pd.DataFrame, q: EnvPosterior) -> LabelDistribution:
-    """The label's distribution for rows of a domain whose E is known up to `q`."""
-    return _predict_rows(model, Chunks(model.table, X), q)
+def weights_at(model: FittedModel, q: EnvPosterior) -> NDArray[np.float32]:
+    """Stacking weights at a site.
+
+    Within the sources' range they are those of the fit. Outside it pooled networks predict as for a
+    site in the middle of the range; where the networks with E have the larger weight, it grows to 1
+    with the distance.
+    """
+    n = model.sizes.n_predictors
+    share = model.stack_weights[:n].sum()
+    outside = float(distance_outside(model, q).mean()) * model.rules.weighs_by_distance
+    if not model.sizes.n_pooled or not 0.5 < share < 1.0 or outside == 0.0:
+        return model.stack_weights.astype(np.float32)
+    grown = share + (1.0 - share) * min(outside / FULL_WEIGHT_RANGES, 1.0)
+    sees_env = np.arange(len(model.stack_weights)) < n
+    factor = np.where(sees_env, grown / share, (1.0 - grown) / (1.0 - share))
+    return (model.stack_weights * factor).astype(np.float32)
 
 
-def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
-    envs, trust = draws_of(model, q), trust_at(model, q)
+def _moments(
+    model: FittedModel, chunks: Chunks, q: EnvPosterior
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
+    """Mean and variance over networks of the label's columns, and which features are missing."""
+    envs, weights = draws_of(model, q), weights_at(model, q)
     n_features, width = len(model.table.features), model.table.label.width
 
     def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray, NDArray]:
@@ -63,7 +83,7 @@ def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistrib
             model.layout,
             model.vectors,
             model.parents,
-            trust,
+            weights,
             envs,
             data.values,
             data.observed,
@@ -76,96 +96,42 @@ def _predict_rows(model: Model, chunks: Chunks, q: EnvPosterior) -> LabelDistrib
     for rows, found in chunks.map(part):
         n = rows.stop - rows.start
         means[rows], spread[rows], missing[rows] = (array[:n] for array in found)
-    if isinstance(model.table.label, Discrete):
-        return LabelDistribution(_without_what_lacks(model, means, missing), None)
-    # A row without any feature still knows the label's own spread, which is 1.
-    noise = model.growth * float(np.mean(model.label_scale**2))
-    lacked = np.clip(missing @ model.lacking.cost, 0.0, max(1.0 - noise, 0.0))
-    return LabelDistribution(means, spread + noise + lacked[:, None])
+    return means, spread, missing
 
 
-def _without_what_lacks(
-    model: Model, means: NDArray[np.float64], missing: NDArray[np.float32]
+def _shrink_incomplete(
+    model: FittedModel, means: NDArray[np.float64], missing: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Probabilities of the label's columns, less sure of themselves where cells are missing."""
-    slope = np.exp(missing @ np.log(model.lacking.cost))
-    fewer = np.flatnonzero(slope < 1.0)
-    if not len(fewer):
+    """Probabilities of the label's columns, shrunk towards the prevalence where cells are
+    missing."""
+    slope = np.exp(missing @ np.log(model.missing.penalty))
+    incomplete = np.flatnonzero(slope < 1.0)
+    if not len(incomplete):
         return means
     out = means.copy()
-    overall = class_shares(model.table.label)  # type: ignore[arg-type]
+    overall = class_proportions(model.table.label)  # type: ignore[arg-type]
     found = all_classes(means)
-    shares = site_shares(found, overall)
-    out[fewer] = drawn_back(found[fewer], slope[fewer], shares)[:, -means.shape[1] :]
+    shrunk = shrink_to_prevalence(
+        found[incomplete], slope[incomplete], site_proportions(found, overall)
+    )
+    out[incomplete] = shrunk[:, -means.shape[1] :]
     return out
 
 
-def reconstruct(model: Model, data: Encoded, env: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Expected value of every column from its parents and E, averaged over members."""
-    n = len(data.values)
-    size = padded_size(n, SMALLEST_CHUNK)
-    pad = ((0, size - n), (0, 0))
-    out = _reconstruct(
-        model.sizes,
-        model.layout,
-        model.vectors,
-        model.parents,
-        np.asarray(env, dtype=np.float32),
-        np.pad(data.values, pad),
-        np.pad(data.observed, pad),
-    )
-    return np.asarray(out, dtype=np.float64)[:n]
-
-
-def noise_scale(network: Network) -> jax.Array:
-    """Learned noise of the standardised label."""
-    return jnp.exp(bounded_log_scale(network.label_log_scale()))
-
-
-@compiled
-def _predict(sizes, layout, vectors, parents, trust, envs, values, observed):
-    """Mean over members, draws and votes of the label's mean, and the variance of those means."""
-    only_label = obj.label_layout(layout, sizes.label_columns)
+@jit()
+def _predict(sizes, layout, vectors, parents, weights, envs, values, observed):
+    """Mean over members, draws and networks of the label's mean, and the variance of those."""
     networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
 
     def block(rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         inputs = layout.inputs(*rows)
 
         def member(network: Network, envs: jax.Array) -> jax.Array:
-            votes = network.predict(layout, parents, inputs, envs)
-            return jax.vmap(jax.vmap(lambda outputs: mean(only_label, outputs)))(votes)
+            return network.label_means(layout, parents, inputs, envs)
 
-        means = jax.vmap(member)(networks, envs)  # [members, draws, votes, rows, label columns]
-        weights = trust[:, None, None] / (means.shape[0] * means.shape[1])
-        first = (weights * means).sum((0, 1, 2))
-        return first, (weights * (means - first) ** 2).sum((0, 1, 2))
+        means = jax.vmap(member)(networks, envs)  # [members, draws, networks, rows, label columns]
+        shares = weights[:, None, None] / (means.shape[0] * means.shape[1])
+        first = (shares * means).sum((0, 1, 2))
+        return first, (shares * (means - first) ** 2).sum((0, 1, 2))
 
     return in_blocks(block, (values, observed))
-
-
-@compiled
-def _reconstruct(sizes, layout, vectors, parents, env, values, observed):
-    inputs = layout.inputs(values, observed)
-
-    def member(vector: jax.Array, env: jax.Array) -> jax.Array:
-        decoder = unravel(sizes, vector).decoder
-        return mean(layout, decoder.reconstruct(layout, parents, inputs, env))
-
-    return jax.vmap(member)(jnp.asarray(vectors), env).mean(0)
-
-
-def trust_at(model: Model, q: EnvPosterior) -> NDArray[np.float32]:
-    """How much each vote counts at a domain: E more, the farther it lies beyond the sources.
-
-    Among the sources a mixture with the pooled votes steadies the prediction. Beyond them the
-    pooled votes still answer for a site in their midst; so where E makes the greater part of the
-    prediction, it comes to make all of it.
-    """
-    n = model.sizes.n_predictors
-    share = model.trust[:n].sum()
-    beyond = float(distance_beyond(model, q).mean()) * model.rules.weighs_by_distance
-    if not model.sizes.n_pooled or not 0.5 < share < 1.0 or beyond == 0.0:
-        return model.trust.astype(np.float32)
-    grown = share + (1.0 - share) * min(beyond / WHOLLY, 1.0)
-    part = np.where(np.arange(len(model.trust)) < n, grown / share, (1.0 - grown) / (1.0 - share))
-    return (model.trust * part).astype(np.float32)

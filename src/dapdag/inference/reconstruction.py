@@ -4,46 +4,35 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Array
 from numpy.typing import NDArray
 
+from .._runtime.compile import Effort
+from ..data.chunks import padded
 from ..data.columns import Discrete, Variable
-from ..data.layout import Encoded, encode, sizes_of
+from ..data.layout import Encoded, sizes_of
 from ..data.table import Table
-from .coordinates import EnvironmentMap
-from .environment import infer_environment
-from .fitted import Model
-from .prediction import reconstruct
+from .fitted import FittedModel
+from .programs import MemberDecoder, per_member
 
 
-def reconstruct_frame(
-    model: Model,
-    env_map: EnvironmentMap,
-    frame: pd.DataFrame,
-    y: Any,
-    codes: NDArray[np.intp],
-    n_domains: int,
-    env: Any = None,
-) -> pd.DataFrame:
-    """Reconstruct each domain under its own E, or all under the given one."""
-    data = encode(model.table, *model.table.encode(frame), _label(model.table, y, len(frame)))
-    out = np.empty(data.values.shape)
-    for d in range(n_domains):
-        rows = np.flatnonzero(codes == d)
-        if env is None:
-            members = infer_environment(model, frame.iloc[rows]).mean
-        else:
-            point = np.atleast_1d(np.asarray(env, dtype=float))
-            if point.shape != (model.sizes.env_dim,):
-                raise ValueError(
-                    f"env must hold {model.sizes.env_dim} number(s), not shape {point.shape}"
-                )
-            members = env_map.to_members(point)
-        part = Encoded(data.values[rows], data.observed[rows])
-        out[rows] = reconstruct(model, part, members)
-    return _decode(model.table, out, frame.index)
+def reconstruct(
+    model: FittedModel, data: Encoded, env: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Expected value of every column from its parents and E [members, dim], averaged over members:
+    [rows, columns]."""
+    cells = padded(data)
+    found = per_member(
+        *(model, _means, (env,), cells.values, cells.observed), effort=Effort.FAST_TO_RUN
+    )
+    return found.mean(0).astype(np.float64)[: len(data.values)]
 
 
-def _label(table: Table, y: Any, n_rows: int) -> NDArray | None:
+def _means(member: MemberDecoder, env: Array, values: Array, observed: Array) -> Array:
+    return member.means(values, observed, env)
+
+
+def encoded_label(table: Table, y: Any, n_rows: int) -> NDArray | None:
     if y is None:
         return None
     if len(y) != n_rows:
@@ -51,7 +40,7 @@ def _label(table: Table, y: Any, n_rows: int) -> NDArray | None:
     return table.encode_label(y)
 
 
-def _decode(table: Table, out: NDArray, index: pd.Index) -> pd.DataFrame:
+def decoded(table: Table, out: NDArray, index: pd.Index) -> pd.DataFrame:
     columns: dict[Any, NDArray] = {}
     start = 0
     for variable in table.features:

@@ -49,7 +49,7 @@ def read_new_rows(
     domain : the column that names each row's site; None makes all rows of a file one site
     keep : columns to read beside the model's; None reads all
     """
-    features = model._fit_.model.table.features
+    features = model.fitted_.model.table.features
     files = [file for path in paths for file in table_files(Path(path))]
     head = list(dict.fromkeys(name for file in files for name in column_names(file, reading)))
     beside = [*(keep or ()), *([domain] if domain else [])]
@@ -83,7 +83,7 @@ def match_model(
         For text in a column of numbers, for a column that is there under a similar name, and for
         a table with none of the model's columns.
     """
-    table = model._fit_.model.table
+    table = model.fitted_.model.table
     names = [str(v.name) for v in table.features]
     head = [str(name) for name in rows.frame] if head is None else list(head)
     unused = [name for name in head if name not in names]

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dapdag._runtime.text import level
+from dapdag._sklearn.sites import Sites, adapt
 from dapdag.io.columns import whole_numbers
 from dapdag.io.new_rows import NewRows
 
@@ -46,14 +47,15 @@ def predict_table(
     domain : name for the column of sites; `site` if they came from the names of files
     """
     frame = new.rows.frame
-    environments = model.environment(new.X, new.site)
+    sites = adapt(model, new.X, new.site)
+    environments = sites.environment(model.coordinates_)
     columns: dict[str, Any] = {name: frame[name].to_numpy() for name in keep}
     if new.site is not None:
         columns[domain or SITE] = new.site
-        outside = environments["outside"].reindex(new.site).to_numpy()
+        outside: Any = environments["outside"].reindex(new.site).to_numpy()
     else:
         outside = bool(environments["outside"].iloc[0])
-    found = _classes(model, new) if hasattr(model, "classes_") else _numbers(model, new, coverage)
+    found = _classes(model, sites) if hasattr(model, "classes_") else _numbers(sites, coverage)
     for name in found:
         if name in columns:
             raise ValueError(
@@ -64,13 +66,13 @@ def predict_table(
     return Predictions(table.assign(outside=outside), environments)
 
 
-def _numbers(model: Any, new: NewRows, coverage: float) -> dict[str, Any]:
-    low, high = model.predict_interval(new.X, coverage, sample_domain=new.site).T
-    return {"prediction": model.predict(new.X, new.site), "low": low, "high": high}
+def _numbers(sites: Sites, coverage: float) -> dict[str, Any]:
+    low, high = sites.interval(coverage).T
+    return {"prediction": sites.numbers()[0], "low": low, "high": high}
 
 
-def _classes(model: Any, new: NewRows) -> dict[str, Any]:
-    probability = model.predict_proba(new.X, sample_domain=new.site)
+def _classes(model: Any, sites: Sites) -> dict[str, Any]:
+    probability = sites.probabilities()
     names = [level(value) for value in model.classes_]
     likeliest = model.classes_[probability.argmax(1)]
     if likeliest.dtype.kind == "f":

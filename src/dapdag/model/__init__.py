@@ -6,10 +6,10 @@ Nothing here knows tables, files or estimators: arrays in, arrays out.
 from .acyclicity import log_det, trace_exp
 from .decoder import Decoder, ParentMask
 from .encoder import Encoder, Posterior, Summary
+from .label import LabelNetworks
 from .layout import Layout
 from .likelihoods import LIKELIHOODS, Bernoulli, Categorical, Gaussian
 from .network import Network, Sizes
-from .predictor import Predictor
 
 __all__ = [
     "LIKELIHOODS",
@@ -18,11 +18,11 @@ __all__ = [
     "Decoder",
     "Encoder",
     "Gaussian",
+    "LabelNetworks",
     "Layout",
     "Network",
     "ParentMask",
     "Posterior",
-    "Predictor",
     "Sizes",
     "Summary",
     "log_det",

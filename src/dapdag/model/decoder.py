@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .activation import elu
+from .constants import INITIAL_FILTER_SCALE
 from .layout import Layout
 
 # ParentMask[i, j] = 1 where variable i may enter the reconstruction of variable j.
@@ -46,10 +47,10 @@ class Decoder(eqx.Module):
         unit = 1.0 / jnp.sqrt(hidden)
         # Small filters: no edge is assumed before the data ask for it. Many inputs start smaller
         # still, or the sum over all paths, and with it h, would explode.
-        small = 0.3 * unit * min(1.0, (8 / inputs) ** 0.5)
+        small = INITIAL_FILTER_SCALE * unit * min(1.0, (8 / inputs) ** 0.5)
         return Decoder(
             filters=small * self.filters,
-            env_filters=0.3 * unit * self.env_filters,
+            env_filters=INITIAL_FILTER_SCALE * unit * self.env_filters,
             filter_bias=jnp.zeros_like(self.filter_bias),
             shared=tuple((unit * weight, jnp.zeros_like(bias)) for weight, bias in self.shared),
             heads=unit * self.heads,

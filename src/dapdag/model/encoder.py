@@ -1,7 +1,7 @@
 """Rows of a domain → posterior of its environment E.
 
-The paper's encoder is a deep set: every row votes for E with its own Gaussian N(φ(x), 1/ν(x)), and
-Bayes' rule multiplies the votes,
+The paper's encoder is a deep set: every row is evidence for E, a Gaussian N(φ(x), 1/ν(x)), and
+Bayes' rule multiplies the rows' evidence,
 
     V = (Σ ν(xᵢ) − (n−1) ν₀)⁻¹,    μ = V Σ ν(xᵢ) φ(xᵢ).
 
@@ -19,10 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .activation import elu
-
-# Rows start out nearly uninformative, so that the first posteriors are wide and the decoder is
-# not driven by an untrained encoder.
-INITIAL_PRECISION_OFFSET = -4.0
+from .constants import INITIAL_PRECISION_OFFSET
 
 
 class Summary(eqx.Module):
@@ -66,7 +63,7 @@ class Encoder(eqx.Module):
         weights = tuple(w / jnp.sqrt(w.shape[0]) for w in self.weights)
         return Encoder(weights, tuple(jnp.zeros_like(b) for b in self.biases), self.dim)
 
-    def votes(
+    def row_evidence(
         self, inputs: Float[Array, "rows inputs"]
     ) -> tuple[Float[Array, "rows dim"], Float[Array, "rows dim"]]:
         """ν(x) − ν₀ ≥ 0 and φ(x) of every row."""
@@ -82,8 +79,8 @@ class Encoder(eqx.Module):
         present: Float[Array, " rows"],
         prior_precision: Float[Array, ""] | float,
     ) -> Summary:
-        """Add up the votes of the rows that are present (1) and not padding (0)."""
-        excess, location = self.votes(inputs)
+        """Add up the evidence of the rows that are present (1) and not padding (0)."""
+        excess, location = self.row_evidence(inputs)
         weighted = (prior_precision + excess) * location
         return Summary(present @ excess, present @ weighted)
 

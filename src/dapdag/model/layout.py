@@ -71,6 +71,20 @@ class Layout(eqx.Module):
         """Repeat a value per variable over the variable's columns; 0 in padded columns."""
         return per_variable @ self.owner.T
 
+    def label_alone(self, width: int) -> "Layout":
+        """The layout of the label's columns, the last `width`, alone."""
+        return Layout(
+            owner=self.owner[-width:, -1:],
+            continuous=self.continuous[-1:],
+            binary=self.binary[-1:],
+            categorical=self.categorical[-1:],
+            center=self.center[-width:],
+            scale=self.scale[-width:],
+            kinds=(self.label_kind,),
+            label_kind=self.label_kind,
+            indicators=False,
+        )
+
     def any_edge(self) -> Bool[Array, "variables variables"]:
         """Every edge between two different real variables."""
         real = self.real > 0

@@ -11,11 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .constants import MIN_LOG_SCALE
 from .layout import Layout
-
-# The noise scale of a standardised variable is kept above exp(-2.5) = 0.08: below that a few
-# cells that are nearly a function of others would dominate the sum over variables.
-MIN_LOG_SCALE = -2.5
 
 Cells = Float[Array, "rows columns"]
 PerVariable = Float[Array, "rows variables"]
@@ -24,6 +21,11 @@ PerVariable = Float[Array, "rows variables"]
 def bounded_log_scale(log_scale: Array) -> Array:
     """A log scale softly kept above the floor: one that fell low can still rise again."""
     return MIN_LOG_SCALE + jax.nn.softplus(log_scale - MIN_LOG_SCALE)
+
+
+def noise_scale(log_scale: Array) -> Array:
+    """Standard deviation of the noise that a log scale stands for."""
+    return jnp.exp(bounded_log_scale(log_scale))
 
 
 class Likelihood(Protocol):

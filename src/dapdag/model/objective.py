@@ -8,18 +8,15 @@ Bayesian formulation: the same with log-likelihoods in place of squared errors, 
 posterior, and KL(q(E) ‖ p(E)) / n in place of γ Ê². All terms are means per row.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import likelihoods
-from .acyclicity import ACYCLICITY
 from .decoder import Decoder, ParentMask
 from .encoder import Posterior
+from .formulation import Formulation, cell_losses
 from .layout import Layout
 from .network import Network
 
@@ -51,28 +48,6 @@ class Batch(eqx.Module):
         return Batch(self.values[:rows], self.observed[:rows], self.present[:rows])
 
 
-@dataclass(frozen=True)
-class Formulation:
-    """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths.
-
-    What an ablation takes out, environments or structure, is not computed; a penalty on cycles of
-    weight 0 is reported, but takes no part: on cyclic weights it may overflow. Unless
-    `label_teaches_env`, the label's networks take E as the reconstruction taught it.
-    """
-
-    bayesian: bool = True
-    acyclicity: str = "trace_power"
-    on_paths: bool = True
-    uses_environment: bool = True
-    uses_structure: bool = True
-    penalises_cycles: bool = True
-    label_teaches_env: bool = True
-
-    @property
-    def h(self) -> Callable[[Array], Array]:
-        return ACYCLICITY[self.acyclicity]
-
-
 def kl_divergence(q: Posterior, prior_scale: Float[Array, ""]) -> Float[Array, ""]:
     """KL(N(μ, V) ‖ N(0, σₑ²)), summed over the dimensions of E."""
     ratio = q.variance / prior_scale**2
@@ -82,15 +57,6 @@ def kl_divergence(q: Posterior, prior_scale: Float[Array, ""]) -> Float[Array, "
 def squared_environment(q: Posterior) -> Float[Array, ""]:
     """Ê² of the point formulation."""
     return (q.mean**2).sum()
-
-
-def cell_losses(
-    formulation: Formulation, layout: Layout, decoder: Decoder, outputs: Array, values: Array
-) -> Float[Array, "rows variables"]:
-    """The loss of every cell under its variable's likelihood (or the paper's squared error)."""
-    if formulation.bayesian:
-        return -likelihoods.log_density(layout, outputs, values, decoder.log_scale)
-    return likelihoods.squared_or_cross_entropy(layout, outputs, values)
 
 
 def reconstruction(losses: Float[Array, "rows variables"], seen: Array) -> Float[Array, ""]:
@@ -106,7 +72,7 @@ def prediction(
     batch: Batch,
 ) -> Float[Array, ""]:
     """Mean loss of the label over the rows that have one."""
-    only_label = label_layout(layout, outputs.shape[1])
+    only_label = layout.label_alone(outputs.shape[1])
     values = batch.values[:, -outputs.shape[1] :]
     if formulation.bayesian:
         scale = network.label_log_scale()[None]
@@ -115,21 +81,6 @@ def prediction(
         losses = likelihoods.squared_or_cross_entropy(only_label, outputs, values)
     seen = batch.observed[:, -1] * batch.present
     return (losses[:, 0] * seen).sum() / jnp.maximum(seen.sum(), 1.0)
-
-
-def label_layout(layout: Layout, width: int) -> Layout:
-    """The layout of the label's columns alone."""
-    return Layout(
-        owner=layout.owner[-width:, -1:],
-        continuous=layout.continuous[-1:],
-        binary=layout.binary[-1:],
-        categorical=layout.categorical[-1:],
-        center=layout.center[-width:],
-        scale=layout.scale[-width:],
-        kinds=(layout.label_kind,),
-        label_kind=layout.label_kind,
-        indicators=False,
-    )
 
 
 def acyclicity(
@@ -154,23 +105,24 @@ def objective(
     batch: Batch,
     decoder_rows: int,
     normal: Float[Array, " dim"],
-    lessons: Float[Array, " votes"] | None = None,
+    in_fold: Float[Array, " networks"] | None = None,
 ) -> tuple[Float[Array, ""], Float[Array, " terms"]]:
     """Total loss of one domain's batch, and every term of it in the order of `TERMS`.
 
-    `lessons` is 1 for the votes that learn the label from this domain; None stands for all.
+    `in_fold` is 1 for the label networks that are trained on this domain; None stands for all.
     E comes from all rows of the batch; the decoder's means per row are taken over the first
     `decoder_rows` of them, which is an unbiased and much cheaper estimate.
     """
     inputs = layout.inputs(batch.values, batch.observed)
     env, env_term = _environment(formulation, weights, network, layout, inputs, batch, normal)
     few = batch.head(decoder_rows)
-    told = env if formulation.label_teaches_env else jax.lax.stop_gradient(env)
-    # Each predictor answers for its own loss: trained on their mean alone they would specialise.
-    votes = network.predict(layout, parents, inputs[:decoder_rows], told[None])[0]
-    each = jax.vmap(lambda vote: prediction(formulation, layout, network, vote, few))(votes)
-    learning = jnp.ones_like(each) if lessons is None else lessons
-    pred = (learning * each).sum() / jnp.maximum(learning.sum(), 1.0)
+    # Label gradients in the encoder would leak the labels of left-out sources.
+    label_env = env if formulation.label_teaches_env else jax.lax.stop_gradient(env)
+    # Each network minimises its own loss; a loss on their average makes them co-adapt.
+    outputs = network.label_outputs(layout, parents, inputs[:decoder_rows], label_env[None])[0]
+    each = jax.vmap(lambda one: prediction(formulation, layout, network, one, few))(outputs)
+    trained = jnp.ones_like(each) if in_fold is None else in_fold
+    pred = (trained * each).sum() / jnp.maximum(trained.sum(), 1.0)
     rec, h, lasso = _structure(
         formulation, network.decoder, layout, parents, inputs[:decoder_rows], few, env
     )

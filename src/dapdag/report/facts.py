@@ -14,10 +14,8 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.text import level, listing
-from .._sklearn.checks import as_frame, new_domains
+from .._sklearn.sites import adapt
 from ..effects import EnvironmentEffects, column_variables, environment_effects
-from ..inference.fitted import Model
-from ..inference.novelty import unlike_features
 from ..record import Column, Record, describe_column
 from ..training.summary import cell_faults
 from .scores import NewScores, score_new
@@ -113,8 +111,8 @@ def gather(
         )
     if X is None and (y is not None or sample_domain is not None):
         raise ValueError("y and sample_domain belong to rows: give X as well")
-    table = model._fit_.model.table
-    uses = bool(model._fit_.model.formulation.uses_environment)
+    table = model.fitted_.model.table
+    uses = bool(model.fitted_.model.formulation.uses_environment)
     followed = uses and len(table.names) <= MAX_EFFECTS and len(model.source_environments_) > 1
     return Facts(
         title=title or f"Predicting {table.label.name} at a new site",
@@ -128,36 +126,36 @@ def gather(
         effects=environment_effects(model) if followed else None,
         effect_owner=column_variables(table),
         history=model.history_,
-        interrupted=bool(model._fit_.interrupted),
+        interrupted=bool(model.fitted_.interrupted),
         assessment=model.assessment_,
         new=None if X is None else _new(model, X, sample_domain, y),
     )
 
 
 def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
-    frame = as_frame(model, X, reset=False)
-    domains, codes = new_domains(sample_domain, len(frame))
-    domains = [UNNAMED] if sample_domain is None else domains
-    truth = _truth(y, len(frame), None if model._regression else list(model.classes_))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        environments = model.environment(X, sample_domain).set_axis(domains)
-        excess = model.unexplained(X, sample_domain).set_axis(domains)
+        sites = adapt(model, X, sample_domain)
+        environments = sites.environment(model.coordinates_)
         probability, std = None, None
         if model._regression:
-            mean, std = model.predict(X, sample_domain, return_std=True)
+            mean, std = sites.numbers()
         else:
-            probability = model.predict_proba(X, sample_domain)
+            probability = sites.probabilities()
             mean = probability[:, 1] if probability.shape[1] == 2 else probability.max(1)
     said = {str(w.message): w for w in caught}
     for once in said.values():
         warnings.warn_explicit(once.message, once.category, once.filename, once.lineno)
-    missing, strange = _faults(model._fit_.model.table, frame, domains, codes)
+    codes, novel = sites.codes, sites.novel_features()
+    domains: list[Hashable] = [UNNAMED] if sample_domain is None else sites.labels
+    renamed = dict(zip(sites.labels, domains, strict=True))
+    truth = _truth(y, len(sites.frame), None if model._regression else list(model.classes_))
+    missing, strange = _faults(sites.model.table, sites.frame, domains, codes)
     return New(
         domains=domains,
         codes=codes,
-        environments=environments,
-        unlike=_unlike(model._fit_.model, excess),
+        environments=environments.set_axis(domains),
+        unlike={renamed[domain]: features for domain, features in novel.items()},
         mean=mean,
         std=std,
         probability=probability,
@@ -167,12 +165,6 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         truth=truth,
         scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
     )
-
-
-def _unlike(model: Model, excess: pd.DataFrame) -> dict[Hashable, list[Hashable]]:
-    rows = zip(excess.index, excess.to_numpy(), strict=True)
-    found = {domain: unlike_features(model, row) for domain, row in rows}
-    return {domain: features for domain, features in found.items() if features}
 
 
 def _truth(y: Any, n_rows: int, classes: list[Any] | None) -> NDArray | None:

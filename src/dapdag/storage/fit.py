@@ -18,12 +18,12 @@ from ..data.columns import Continuous, Discrete, Standardised, Variable
 from ..data.layout import sizes_of
 from ..data.table import Table
 from ..graph import DAG
-from ..inference.fitted import Fit, Model
-from ..inference.missing import Lacking
-from ..inference.recalibration import Levels, class_shares
+from ..inference.fitted import Fit, FittedModel
+from ..inference.missing import MissingEffects
+from ..inference.recalibration import Prevalence, class_proportions
 from ..model import Network, Sizes
 from ..model.acyclicity import ACYCLICITY
-from ..model.objective import Formulation
+from ..model.formulation import Formulation
 from .scalars import decode_scalar, encode_scalar
 
 Arrays = dict[str, NDArray]
@@ -35,12 +35,12 @@ _SHAPES = {
     "source_mean": ("members", "sources", "dimensions of E"),
     "source_variance": ("members", "sources", "dimensions of E"),
     "label_scale": ("members",),
-    "lacking": ("features",),
-    "worth": ("features",),
-    "trust": ("votes",),
+    "missing_penalty": ("features",),
+    "missing_importance": ("features",),
+    "stack_weights": ("label networks",),
     "normal": ("draws", "dimensions of E"),
-    "usual": ("classes",),
-    "explained": ("features",),
+    "mean_log_prevalence": ("classes",),
+    "worst_source_loss": ("features",),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
     "strength": ("variables", "variables"),
@@ -60,12 +60,14 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "source_mean": model.source_mean,
         "source_variance": model.source_variance,
         "label_scale": model.label_scale,
-        "lacking": model.lacking.cost,
-        "worth": model.lacking.worth,
-        "trust": model.trust,
+        "missing_penalty": model.missing.penalty,
+        "missing_importance": model.missing.importance,
+        "stack_weights": model.stack_weights,
         "normal": model.normal,
-        "explained": model.explained,
-        "usual": np.zeros(0) if model.levels is None else model.levels.usual,
+        "worst_source_loss": model.worst_source_loss,
+        "mean_log_prevalence": (
+            np.zeros(0) if model.prevalence is None else model.prevalence.mean_log
+        ),
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
         "strength": fit.strength,
@@ -77,8 +79,8 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "sizes": _encoded(asdict(model.sizes)),
         "formulation": _encoded(asdict(model.formulation)),
         "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
-        "growth": float(model.growth),
-        "belief": 1.0 if model.levels is None else float(model.levels.belief),
+        "inflation": float(model.inflation),
+        "prevalence_slope": 1.0 if model.prevalence is None else float(model.prevalence.slope),
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
         "history": list(fit.history.columns),
@@ -100,10 +102,10 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
     prior_precision = decode_scalar(header["prior_precision"])
     if not prior_precision > 0:
         raise ValueError(f"prior_precision is {prior_precision!r}")
-    growth = float(header["growth"])
-    if not 1 <= growth < np.inf:
-        raise ValueError(f"growth is {growth!r}")
-    model = Model(
+    inflation = float(header["inflation"])
+    if not 1 <= inflation < np.inf:
+        raise ValueError(f"inflation is {inflation!r}")
+    model = FittedModel(
         table=table,
         sizes=sizes,
         formulation=formulation,
@@ -113,11 +115,11 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         source_mean=arrays["source_mean"],
         source_variance=arrays["source_variance"],
         label_scale=arrays["label_scale"],
-        growth=growth,
-        lacking=Lacking(arrays["lacking"], arrays["worth"]),
-        trust=arrays["trust"],
-        explained=arrays["explained"],
-        levels=_levels(header, arrays["usual"], table),
+        inflation=inflation,
+        missing=MissingEffects(arrays["missing_penalty"], arrays["missing_importance"]),
+        stack_weights=arrays["stack_weights"],
+        worst_source_loss=arrays["worst_source_loss"],
+        prevalence=_prevalence(header, arrays["mean_log_prevalence"], table),
         normal=arrays["normal"],
     )
     return Fit(
@@ -132,13 +134,13 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
     )
 
 
-def _levels(header: Mapping[str, Any], usual: NDArray, table: Table) -> Levels | None:
-    belief = float(header["belief"])
-    if not 0 <= belief <= 1:
-        raise ValueError(f"belief is {belief!r}")
+def _prevalence(header: Mapping[str, Any], mean_log: NDArray, table: Table) -> Prevalence | None:
+    slope = float(header["prevalence_slope"])
+    if not 0 <= slope <= 1:
+        raise ValueError(f"prevalence_slope is {slope!r}")
     if not isinstance(table.label, Discrete):
         return None
-    return Levels(class_shares(table.label), usual, belief)
+    return Prevalence(class_proportions(table.label), mean_log, slope)
 
 
 def encode_table(table: Table) -> tuple[dict[str, Any], Arrays]:
@@ -221,7 +223,7 @@ def _check_arrays(
         "padded variables": sizes.variables,
         "variables": len(table.names),
         "features": len(table.features),
-        "votes": sizes.votes,
+        "label networks": sizes.n_outputs,
         "classes": len(table.label.levels) if isinstance(table.label, Discrete) else 0,
         "sources": n_sources,
         "dimensions of E": sizes.env_dim,

@@ -12,15 +12,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .._runtime.files import atomic_write_bytes
+from ..inference.stacking import LeftOut
+from .problem import State
 
-FORMAT = "dapdag-checkpoint-5"
+FORMAT = "dapdag-checkpoint-6"
 SECONDS_BETWEEN = 10.0
+
+
+class Saved(eqx.Module):
+    """The state of a training between two calls; every field is an array or a tree of arrays."""
+
+    state: State
+    history: np.ndarray  # [lanes, epochs, terms]
+    stacked: np.ndarray  # whether the stacking weights are estimated, and what followed
+    left_out: LeftOut
+    stack_weights: np.ndarray
+    inflation: np.ndarray
+    graph_read: np.ndarray  # whether the graph is read off, and from what
+    adjacency: np.ndarray
+    strength: np.ndarray
 
 
 @dataclass
@@ -36,18 +53,18 @@ class Checkpoint:
         """A checkpoint for a training that is determined by the given objects; None for no path."""
         return None if path is None else Checkpoint(Path(path), _fingerprint(determined_by))
 
-    def save_if_due(self, epoch: int, tree: Callable[[], Any]) -> None:
+    def save_if_due(self, epoch: int, tree: Callable[[], Saved]) -> None:
         if time.monotonic() - self.saved_at >= SECONDS_BETWEEN:
             self.save(epoch, tree())
 
-    def save(self, epoch: int, tree: Any) -> None:
+    def save(self, epoch: int, tree: Saved) -> None:
         leaves = [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(tree)]
         header = {"format": FORMAT, "fingerprint": self.fingerprint, "epoch": json.dumps(epoch)}
         tensors = {f"{k:04d}": leaf for k, leaf in enumerate(leaves)}
         atomic_write_bytes(self.path, save(tensors, metadata=header))
         self.saved_at = time.monotonic()
 
-    def load(self, like: Any) -> tuple[int, Any] | None:
+    def load(self, like: Saved) -> tuple[int, Saved] | None:
         """The saved epoch and state, shaped `like` a fresh one; None if nothing was saved."""
         if not self.path.exists():
             return None

@@ -6,8 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
-MAX_GRADIENT_NORM = 5.0
+from ..model.constants import EPSILON, FIRST_DECAY, MAX_GRADIENT_NORM, SECOND_DECAY
 
 
 class Moments(eqx.Module):

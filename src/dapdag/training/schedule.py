@@ -1,4 +1,4 @@
-"""How the learning rate and the weight of the DAG term move over the epochs."""
+"""How the learning rate and the weight of the acyclicity penalty change over the epochs."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,25 +8,25 @@ from jaxtyping import Array, Float
 class Schedule(eqx.Module):
     """All in shares of the whole training; one array element per lane.
 
-    The DAG term grows linearly to its full weight over the first `ramp`, then geometrically by
-    the factor `growth` until `settle`, where the graph is read off. The learning rate falls along
-    a cosine to `final_rate` of its start; the label's own networks learn faster by `haste`.
-    `decay` shrinks all weights (AdamW).
+    The acyclicity penalty grows linearly to its full weight over the first `ramp`, then
+    geometrically by the factor `penalty_growth` until `graph_at`, where the graph is read off. The
+    learning rate falls along a cosine to `final_rate` of its start; `label_rate` multiplies that of
+    the label networks. `decay` shrinks all weights (AdamW).
     """
 
     rate: Array
     final_rate: Array
     ramp: Array
-    settle: Array
-    growth: Array
+    graph_at: Array
+    penalty_growth: Array
     decay: Array
-    haste: Array
+    label_rate: Array
 
     def learning_rate(self, progress: Float[Array, ""]) -> Float[Array, ""]:
         cosine = 0.5 * (1.0 + jnp.cos(jnp.pi * jnp.clip(progress, 0.0, 1.0)))
         return self.rate * (self.final_rate + (1.0 - self.final_rate) * cosine)
 
-    def dag_factor(self, progress: Float[Array, ""]) -> Float[Array, ""]:
+    def penalty_factor(self, progress: Float[Array, ""]) -> Float[Array, ""]:
         linear = jnp.clip(progress / self.ramp, 0.0, 1.0)
-        late = jnp.clip((progress - self.ramp) / jnp.maximum(self.settle - self.ramp, 1e-6), 0, 1)
-        return linear * self.growth**late
+        late = jnp.clip((progress - self.ramp) / jnp.maximum(self.graph_at - self.ramp, 1e-6), 0, 1)
+        return linear * self.penalty_growth**late

@@ -1,4 +1,7 @@
-"""All hyper-parameters of a fit in one place, with the reasons for their defaults."""
+"""The parameters of a fit that a user may set, and their checks.
+
+Constants of the method stand in `model/constants.py`.
+"""
 
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
@@ -9,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..inference.parts import Parts, current
 from ..model.acyclicity import ACYCLICITY
+from .form import DAPDAG, Form
 
 
 @dataclass(frozen=True)
@@ -24,10 +28,7 @@ class Settings:
     n_shared: int = 1
     n_predictors: int = 4
     n_members: int = 2
-    exact_graph: bool = True
-    label_apart: bool | None = None  # the label has predictors of its own; None: as exact_graph
-    uses_environment: bool = True
-    uses_structure: bool = True
+    form: Form = DAPDAG  # which pieces the method consists of
     max_epochs: int = 100
     patience: int = 20
     learning_rate: float = 8e-3

@@ -47,7 +47,7 @@ def make_record(
     return Record(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
-        settings={k: _plain(v) for k, v in asdict(settings).items() if k not in LOCAL},
+        settings=_settings(settings),
         columns=tuple(map(describe_column, table.features)),
         label=describe_column(table.label),
         sources=tuple(
@@ -104,10 +104,12 @@ def make_heldout(
     fewest = FEWEST_ROWS * len(means)
     if len(predicted) < fewest or not np.isfinite(predicted).all():
         return None
-    return _judged(table.label, predicted, actual.astype(float), scale, fewest)
+    return _summarised(table.label, predicted, actual.astype(float), scale, fewest)
 
 
-def _judged(label: Variable, means: NDArray, actual: NDArray, scale: float, fewest: int) -> Heldout:
+def _summarised(
+    label: Variable, means: NDArray, actual: NDArray, scale: float, fewest: int
+) -> Heldout:
     n, coverage = len(means), []
     if not isinstance(label, Discrete):
         coverage = interval_coverage(actual[:, 0], means[:, 0], np.full(n, scale))
@@ -129,6 +131,12 @@ def _label_summary(label: Variable, y: NDArray) -> tuple[int, tuple[float, ...]]
         return len(known), tuple(shares.tolist())
     numbers = known.astype(float)
     return len(known), (float(numbers.mean()), float(numbers.std()))
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    """Parameters and pieces of the method, without what is local or private."""
+    found = {k: _plain(v) for k, v in asdict(settings).items() if k not in LOCAL}
+    return found | found.pop("form")
 
 
 def _plain(value: Any) -> Any:

@@ -11,20 +11,22 @@ from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
 from ..._runtime.cache import compilation_cache
-from ..._runtime.compile import compiled
+from ..._runtime.compile import jit
 from ..._sklearn.network import NetworkClassifier, NetworkRegressor
+from ..._sklearn.sites import adapt
 from ...data.chunks import Chunks
 from ...data.layout import Encoded
 from ...data.sample import Sample
 from ...inference.fitted import Fit
 from ...model import Layout, Sizes
-from ...model.network import unravel
+from ...model.parameters import unravel
 from ...training.fit import fit_models
+from ...training.problem import Problem
 from ...training.settings import Settings
-from ...training.step import Problem, StepConfig
+from ...training.step import Trainer
 from ..mlp import PooledMLP
 from .network import MODES, Bound, features_of
-from .training import MDANConfig, MDANProblem
+from .training import MDANProblem, MDANTrainer
 
 TARGET = "target"
 
@@ -97,11 +99,11 @@ class _MDAN(PooledMLP):
         if len({sample.n_sources for sample in samples}) > 1:
             raise ValueError("samples that train together must have equally many sources")
 
-        def adversarial(config: StepConfig, problem: Problem) -> tuple[MDANConfig, MDANProblem]:
+        def adversarial(trainer: Trainer, problem: Problem) -> tuple[MDANTrainer, MDANProblem]:
             lanes: Any = np.ones(len(samples) * settings.n_members, dtype=np.float32)
             bound = Bound(self.mu * lanes, self.gamma * lanes, (self.mode == "hard") * lanes)
             return (
-                MDANConfig(**vars(config), n_sources=samples[0].n_sources),
+                MDANTrainer(**vars(trainer), n_sources=samples[0].n_sources),
                 MDANProblem(**vars(problem), bound=bound),
             )
 
@@ -109,7 +111,8 @@ class _MDAN(PooledMLP):
 
     def features(self, X: Any) -> NDArray[np.float32]:
         """What the label is predicted from: the last hidden layer of all networks, side by side."""
-        model, frame = self._ready(X)
+        sites = adapt(self, X)
+        model = sites.model
 
         def part(data: Encoded, present: NDArray[np.float32]) -> NDArray[np.float32]:
             cells = data.values, data.observed
@@ -117,7 +120,9 @@ class _MDAN(PooledMLP):
             return found[: int(present.sum())]
 
         with compilation_cache():
-            return np.concatenate([found for _, found in Chunks(model.table, frame).map(part)])
+            return np.concatenate(
+                [found for _, found in Chunks(model.table, sites.frame).map(part)]
+            )
 
 
 class MDANRegressor(_MDAN, NetworkRegressor):
@@ -156,10 +161,12 @@ class MDANClassifier(_MDAN, NetworkClassifier):
     """
 
 
-@compiled
+@jit()
 def _features(
     sizes: Sizes, layout: Layout, vectors: Any, values: Any, observed: Any
 ) -> Float[Array, "rows all_hidden"]:
     inputs = layout.inputs(values, observed)
     found = jax.vmap(lambda v: features_of(unravel(sizes, v), layout, inputs))(vectors)
-    return jnp.moveaxis(found, 2, 0).reshape(len(inputs), -1)  # from [members, votes, rows, hidden]
+    return jnp.moveaxis(found, 2, 0).reshape(
+        len(inputs), -1
+    )  # from [members, networks, rows, hidden]

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from ...model import Layout, Network
 from ...model import objective as obj
 from ...model.activation import elu
+from ...model.formulation import Formulation
 
 TERMS = ("prediction", "domain", "total")
 MODES = ("dynamic", "hard")
@@ -29,16 +30,16 @@ class Bound(eqx.Module):
     gamma: Float[Array, "*lanes"]
     hard: Float[Array, "*lanes"]  # 1 for the hard mode, 0 for the dynamic one
 
-    def of_sources(self, task: Array, domain: Array) -> Float[Array, "votes sources"]:
+    def of_sources(self, task: Array, domain: Array) -> Float[Array, "networks sources"]:
         return task - self.mu * domain
 
-    def weights(self, bounds: Float[Array, "votes sources"]) -> Float[Array, "votes sources"]:
+    def weights(self, bounds: Float[Array, "networks sources"]) -> Float[Array, "networks sources"]:
         """How much each source counts: the worst alone, or all by how bad they are."""
         worst = jax.nn.one_hot(bounds.argmax(1), bounds.shape[1])
         return jnp.where(self.hard > 0, worst, jax.nn.softmax(self.gamma * bounds, axis=1))
 
-    def total(self, bounds: Float[Array, "votes sources"]) -> Float[Array, ""]:
-        """The bound of the worst source, sharp or smoothed, averaged over votes."""
+    def total(self, bounds: Float[Array, "networks sources"]) -> Float[Array, ""]:
+        """The bound of the worst source, sharp or smoothed, averaged over networks."""
         smooth = jax.nn.logsumexp(self.gamma * bounds, axis=1) / self.gamma
         return jnp.where(self.hard > 0, bounds.max(1), smooth).mean()
 
@@ -46,14 +47,14 @@ class Bound(eqx.Module):
 class Critics(eqx.Module):
     """For each vote of the predictor and each source: is a row from there, or from the target?"""
 
-    weight: Float[Array, "votes sources hidden hidden"]
-    bias: Float[Array, "votes sources hidden"]
-    head: Float[Array, "votes sources hidden"]
-    head_bias: Float[Array, "votes sources"]
+    weight: Float[Array, "networks sources hidden hidden"]
+    bias: Float[Array, "networks sources hidden"]
+    head: Float[Array, "networks sources hidden"]
+    head_bias: Float[Array, "networks sources"]
 
     @staticmethod
-    def zeros(votes: int, sources: int, hidden: int) -> "Critics":
-        shape = (votes, sources, hidden)
+    def zeros(networks: int, sources: int, hidden: int) -> "Critics":
+        shape = (networks, sources, hidden)
         return Critics(
             jnp.zeros((*shape, hidden)), jnp.zeros(shape), jnp.zeros(shape), jnp.zeros(shape[:2])
         )
@@ -69,8 +70,8 @@ class Critics(eqx.Module):
         )
 
     def logits(
-        self, features: Float[Array, "votes sources rows hidden"]
-    ) -> Float[Array, "votes sources rows"]:
+        self, features: Float[Array, "networks sources rows hidden"]
+    ) -> Float[Array, "networks sources rows"]:
         """Log-odds that a row is from the source and not from the target."""
         first = jnp.einsum("vsnh,vshk->vsnk", features, self.weight) + self.bias[:, :, None]
         return jnp.einsum("vsnk,vsk->vsn", elu(first), self.head) + self.head_bias[..., None]
@@ -78,27 +79,27 @@ class Critics(eqx.Module):
 
 def features_of(
     network: Network, layout: Layout, inputs: Float[Array, "rows inputs"]
-) -> Float[Array, "votes rows hidden"]:
-    """The last hidden layer of every vote: the predictor with its head taken off."""
-    predictor = network.predictor
-    assert predictor is not None
-    votes, _, hidden = predictor.heads.shape
-    powers = predictor.env_filters.shape[1]
+) -> Float[Array, "networks rows hidden"]:
+    """The last hidden layer of every label network: the network without its head."""
+    label = network.label
+    assert label is not None
+    networks, _, hidden = label.heads.shape
+    powers = label.env_filters.shape[1]
     headless = eqx.tree_at(
         lambda p: (p.heads, p.env_heads, p.head_bias),
-        predictor,
+        label,
         (
-            jnp.broadcast_to(jnp.eye(hidden), (votes, hidden, hidden)),
-            jnp.zeros((votes, hidden, powers)),
-            jnp.zeros((votes, hidden)),
+            jnp.broadcast_to(jnp.eye(hidden), (networks, hidden, hidden)),
+            jnp.zeros((networks, hidden, powers)),
+            jnp.zeros((networks, hidden)),
         ),
     )
     no_env = jnp.zeros((1, powers // 2))
-    return headless.predict(layout, inputs, no_env)[0]
+    return headless.outputs(layout, inputs, no_env)[0]
 
 
 def objective(
-    formulation: obj.Formulation,
+    formulation: Formulation,
     network: Network,
     critics: Critics,
     layout: Layout,
@@ -110,18 +111,18 @@ def objective(
     `batches` has a leading axis of domains, the target last. The gradient of the worst source
     (hard), or of log Σ exp(γ ·) / γ (dynamic), is that of a weighted sum over sources.
     """
-    predictor = network.predictor
-    assert predictor is not None
+    label = network.label
+    assert label is not None
     domains, rows = batches.present.shape
     inputs = layout.inputs(*(_rows(part) for part in (batches.values, batches.observed)))
     features = features_of(network, layout, inputs)
-    outputs = jnp.einsum("vnh,vch->vnc", features, predictor.heads) + predictor.head_bias[:, None]
+    outputs = jnp.einsum("vnh,vch->vnc", features, label.heads) + label.head_bias[:, None]
     outputs = outputs.reshape(len(outputs), domains, rows, -1)[:, :-1]
     features = features.reshape(len(features), domains, rows, -1)
 
     sources = jax.tree.map(lambda part: part[:-1], batches)
     loss = lambda out, batch: obj.prediction(formulation, layout, network, out, batch)  # noqa: E731
-    task = jax.vmap(jax.vmap(loss), in_axes=(0, None))(outputs, sources)  # [votes, sources]
+    task = jax.vmap(jax.vmap(loss), in_axes=(0, None))(outputs, sources)  # [networks, sources]
     known = domain_losses(critics, jax.lax.stop_gradient(features), batches.present)
     bounds = jax.lax.stop_gradient(bound.of_sources(task, known))
     weight = bound.weights(bounds)
@@ -134,10 +135,10 @@ def objective(
 
 def domain_losses(
     critics: Critics,
-    features: Float[Array, "votes domains rows hidden"],
+    features: Float[Array, "networks domains rows hidden"],
     present: Float[Array, "domains rows"],
-    reversal: Float[Array, "votes sources"] | float = 0.0,
-) -> Float[Array, "votes sources"]:
+    reversal: Float[Array, "networks sources"] | float = 0.0,
+) -> Float[Array, "networks sources"]:
     """Cross-entropy of each classifier, source and target counting alike.
 
     The gradient that reaches the features is turned round and multiplied by `reversal`.

@@ -9,19 +9,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...model import Network
 from ...model import objective as obj
-from ...model.network import unravel
+from ...model.parameters import slices_of, unravel
 from ...training.optimiser import clipped
+from ...training.problem import Problem, State, initial_state, state_from
 from ...training.random import uniform_numbers
-from ...training.step import (
-    Problem,
-    State,
-    StepConfig,
-    accepted,
-    initial_state,
-    moved,
-    network_size,
-    state_from,
-)
+from ...training.step import Trainer, accepted, moved
 from .network import TERMS, Bound, Critics, objective
 
 # Rows of each domain in a step: with nine sources a step still sees more labels than one of ours.
@@ -35,7 +27,7 @@ class MDANProblem(Problem):
 
 
 @dataclass(frozen=True)
-class MDANConfig(StepConfig):
+class MDANTrainer(Trainer):
     """The weights of the critics follow those of the network; the last domain is the target."""
 
     n_sources: int
@@ -53,10 +45,10 @@ class MDANConfig(StepConfig):
         return state_from(start, jax.random.wrap_key_data(state.key))
 
     def network(self, vector: Array) -> Network:
-        return unravel(self.sizes, vector[: network_size(self.sizes)])
+        return unravel(self.sizes, vector[: slices_of(self.sizes).size])
 
     def critics(self, vector: Array) -> Critics:
-        return ravel_pytree(self._no_critics())[1](vector[network_size(self.sizes) :])
+        return ravel_pytree(self._no_critics())[1](vector[slices_of(self.sizes).size :])
 
     def step(  # type: ignore[override]
         self, problem: MDANProblem, state: State, progress: Array
@@ -75,8 +67,8 @@ class MDANConfig(StepConfig):
             )
 
         gradient, terms = jax.grad(loss, has_aux=True)(state.vector)
-        of_critics = jnp.arange(state.vector.shape[0]) >= network_size(self.sizes)
-        # All at one pace: features that outrun the classifiers of domains are not aligned by them.
+        of_critics = jnp.arange(state.vector.shape[0]) >= slices_of(self.sizes).size
+        # One learning rate for all: features that learn faster than the critics are not aligned.
         vector, moments = moved(problem.schedule, state, clipped(gradient, of_critics), progress)
         return accepted(state, vector, moments, terms[-1]), terms
 

@@ -1,0 +1,124 @@
+"""The sites of a new table under a fitted estimator: E, novelty and predictions, inferred once.
+
+Every method of an estimator that takes new rows goes through `adapt`. Who wants several answers
+about the same rows, as the report does, keeps the `Sites`.
+"""
+
+import functools
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
+
+from .._runtime.cache import compilation_cache
+from ..inference.coordinates import EnvironmentMap
+from ..inference.fitted import EnvPosterior, FittedModel
+from ..inference.imputation import completed, impute
+from ..inference.novelty import is_novel, novel_features
+from ..inference.prediction import LabelDistribution
+from ..inference.site import Site
+from .checks import as_frame, new_domains
+from .notices import warn_of_absent_features, warn_of_novel_features, warn_of_unknown_values
+
+
+def adapt(estimator: Any, X: Any, sample_domain: Any = None) -> "Sites":
+    """The sites of `X`: all rows are one, or as many as `sample_domain` has labels."""
+    check_is_fitted(estimator)
+    model = estimator.fitted_.model
+    frame = as_frame(estimator, X, reset=False)
+    warn_of_unknown_values(model.table, frame)
+    return Sites(model, frame, sample_domain)
+
+
+class Sites:
+    """Several sites of one table; answers come row by row, in its order, or one per site."""
+
+    def __init__(self, model: FittedModel, frame: pd.DataFrame, sample_domain: Any = None) -> None:
+        self.model, self.frame = model, frame
+        self.labels, self.codes = new_domains(sample_domain, len(frame))
+        alone = len(self.labels) == 1
+        self.rows = [np.flatnonzero(self.codes == d) for d in range(len(self.labels))]
+        self.sites = [Site(model, frame if alone else frame.iloc[rows]) for rows in self.rows]
+
+    @functools.cached_property
+    def env(self) -> list[EnvPosterior]:
+        """Posterior of E of each site."""
+        with compilation_cache():
+            return [site.env for site in self.sites]
+
+    @functools.cached_property
+    def excess(self) -> NDArray[np.float64]:
+        """`Site.unexplained` of each site: [sites, features]."""
+        with compilation_cache():
+            return np.stack([site.unexplained for site in self.sites])
+
+    def environment(self, coordinates: EnvironmentMap) -> pd.DataFrame:
+        """E of each site in common coordinates, and `outside`."""
+        warn_of_novel_features(self.model, self.labels, self.excess)
+        return coordinates.describe(self.labels, self.env, is_novel(self.excess))
+
+    def unexplained(self) -> pd.DataFrame:
+        names = [variable.name for variable in self.model.table.features]
+        index = pd.Index(list(self.labels), name="domain")
+        return pd.DataFrame(self.excess, index=index, columns=names)
+
+    def novel_features(self) -> dict[Hashable, list[Hashable]]:
+        """The features that are out of distribution, for the sites that have any."""
+        found = {
+            label: novel_features(self.model, row)
+            for label, row in zip(self.labels, self.excess, strict=True)
+        }
+        return {label: features for label, features in found.items() if features}
+
+    @functools.cached_property
+    def label(self) -> LabelDistribution:
+        """The label's distribution of every row, each site under its own E."""
+        parts = []
+        for name, site in zip(self.labels, self.sites, strict=True):
+            warn_of_absent_features(self.model, site.X, name)
+            with compilation_cache():
+                parts.append(site.label)
+        if len(parts) == 1:
+            return parts[0]
+        mean = self._in_order([p.mean for p in parts])
+        if any(p.variance is None for p in parts):
+            return LabelDistribution(mean, None)
+        return LabelDistribution(mean, self._in_order([p.variance for p in parts]))
+
+    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation of a number, in its units."""
+        label, found = self.model.table.label, self.label
+        assert found.variance is not None
+        return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation  # type: ignore[union-attr]
+
+    def interval(self, coverage: float) -> NDArray[np.float64]:
+        """Lower and upper end of the central predictive interval of a number: [rows, 2]."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
+        mean, std = self.numbers()
+        half = norm.ppf(0.5 + coverage / 2) * std
+        return np.column_stack([mean - half, mean + half])
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """Probability of each class: [rows, classes]."""
+        mean = self.label.mean
+        if self.model.table.label.kind == "binary":
+            return np.column_stack([1 - mean[:, 0], mean[:, 0]])
+        return mean / mean.sum(1, keepdims=True)
+
+    def complete(self) -> pd.DataFrame:
+        """The table with every missing cell filled; what was observed stays as it is."""
+        if not self.frame.isna().to_numpy().any():
+            return self.frame.copy()
+        with compilation_cache():
+            filled = self._in_order([impute(site) for site in self.sites])
+        return completed(self.model.table, self.frame, filled)
+
+    def _in_order(self, parts: list[Any]) -> NDArray[Any]:
+        """Rows of the sites, one after the other, in the order of the table."""
+        back = np.argsort(np.concatenate(self.rows), kind="stable")
+        return np.concatenate(parts)[back]

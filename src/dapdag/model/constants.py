@@ -1,0 +1,148 @@
+"""Every constant of the method that is not a parameter of the estimators, with its reason.
+
+"Measured by" names the command that shows what the constant, or the mechanism that it belongs to,
+is worth; `benchmarks/parts.py NAME` stands for `python benchmarks/parts.py --parts NAME`, whose
+table is docs/results/parts.md. "Not measured" means just that. Defaults of the public parameters
+stand in `training/settings.py` (docs/defaults.md), sizes of chunks and buffers beside the code that
+streams.
+"""
+
+import numpy as np
+
+# Columns.
+
+# Quantiles of a numeric column that its map to normal scores is interpolated between.
+# Not measured: enough for the map to follow any distribution of a few thousand rows.
+N_KNOTS = 257
+# Beyond these quantiles the map to normal scores is linear, with the slope of the tail.
+# Not measured.
+TAIL = 0.01
+# How far beyond the sources' smallest and largest value a cell still moves its score, in units of
+# the normal score; farther out it is clipped. Not measured.
+TAIL_REACH = 1.0
+# Levels of a categorical column with an input of their own; the rest share one. Not measured.
+MOST_LEVELS = 30
+# In columns of more than RARE_BELOW rows, levels of fewer than RARE_ROWS rows count as rare.
+# Not measured.
+RARE_ROWS, RARE_BELOW = 3, 50
+
+# Networks.
+
+# Rows start out nearly uninformative about E: the first posteriors are wide, and the decoder is not
+# driven by an untrained encoder. Not measured.
+INITIAL_PRECISION_OFFSET = -4.0
+# Initial scale of filters and of the weights of E, relative to 1/√hidden: no edge, and no effect
+# of E, is assumed before the data ask for it. Not measured.
+INITIAL_FILTER_SCALE = 0.3
+# The noise scale of a standardised variable stays above exp(-2.5) = 0.08: below that a few cells
+# that are nearly a function of others dominate the sum over variables. Not measured.
+MIN_LOG_SCALE = -2.5
+
+# Optimisation.
+
+# Adam's usual constants (Kingma and Ba 2015).
+FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
+# Gradients of encoder and of the rest are each clipped to this norm. Not measured.
+MAX_GRADIENT_NORM = 5.0
+# Steps of the exponential moving average of the weights that is validated and kept: single steps
+# on a few rows of one domain vary too much for the validation loss to tell epochs apart.
+# Measured by: benchmarks/parts.py weight_average.
+AVERAGE_STEPS = 200.0
+# The learning rate falls along a cosine to this share of its start. Not measured.
+FINAL_RATE = 0.02
+# Learning-rate multiplier of the label networks. Classes at a higher rate end overconfident.
+# Measured by: benchmarks/parts.py label_rate.
+LABEL_RATE = {"continuous": 4.0, "binary": 1.0, "categorical": 1.0}
+# Rows of a batch at most, the smallest random batch as a share of that, and the rows of it that
+# the decoder reconstructs (an unbiased, cheaper estimate of the mean). Not measured.
+MAX_BATCH_ROWS, SMALLEST_BATCH, DECODER_ROWS = 128, 0.25, 64
+# Steps of an epoch: enough for small tables to converge, and not more for large ones than their
+# networks use. Measured by: benchmarks/parts.py min_steps.
+FEWEST_STEPS, MOST_STEPS = 16, 64
+
+# Schedule, in shares of the epochs.
+
+# The acyclicity penalty grows linearly to its weight over the first 30 %, then geometrically by the
+# factor 30 until the graph is fixed. Measured by: benchmarks/parts.py acyclicity_growth.
+PENALTY_RAMP, PENALTY_GROWTH = 0.3, 30.0
+# When the stacking weights are estimated and the label networks see all sources.
+# Measured by: benchmarks/parts.py cross_fitting.
+STACK_AT = 0.4
+# When the graph is read off the decoder and its filters are masked. Not measured.
+GRAPH_AT = 0.6
+# What is kept of the distance from the initial weights when the left-out sources are added (shrink
+# and perturb, Ash and Adams 2020). Measured by: benchmarks/parts.py shrink_restart.
+SHRINK = {"continuous": 0.5, "binary": 0.25, "categorical": 0.25}
+
+# Cross-fitting and stacking.
+
+# A label network leaves out one source in this many.
+# Measured by: benchmarks/parts.py cross_fitting.
+FOLDS = 8
+# Rows of a left-out source that its loss is computed on. Not measured: a mean over 512 rows.
+LEFT_OUT_ROWS = 512
+# Stacking weights of the networks that see E that are compared.
+STACK_GRID = np.linspace(0.0, 1.0, 11)
+# Weights whose loss is within this share of a standard error of the best count as equal, and the
+# smallest is taken; the margin fades in above three sources, because leave-one-out with few
+# sources already underestimates the benefit of E. Measured by: benchmarks/parts.py stacking_margin.
+STACK_MARGIN, FEW_SOURCES = 0.5, 3
+# The loss difference of a single source counts at most this much (winsorised).
+# Measured by: benchmarks/parts.py source_cap.
+MAX_SOURCE_GAIN = 0.5
+# The largest ratio of the squared error at left-out to that at seen sources.
+# Measured by: benchmarks/parts.py variance_inflation.
+MAX_INFLATION = 4.0
+
+# Held-out rows.
+
+# With fewer residuals the learned noise scale is kept. Not measured.
+FEWEST_RESIDUALS = 30
+# Training rows of a domain from which its E is inferred beside its validation rows. Not measured.
+HELDOUT_ENV_ROWS = 1024
+# Slopes of the logits that are tried for rows with a missing feature, and the fewest held-out rows
+# to try them on. Measured by: benchmarks/parts.py missing_cost.
+MISSING_SLOPES, FEWEST_MISSING_ROWS = np.linspace(0.2, 1.0, 17), 30
+# A missing feature's importance is a share of the error, which may be 0.
+LEAST_ERROR = 1e-6
+
+# Prevalence of classes at a new site.
+
+# Pseudo-rows with the sources' class proportions that a site's proportions are smoothed by.
+# Measured (with the next) by: benchmarks/parts.py prevalence_slope.
+PREVALENCE_ROWS = 50
+# Standard deviation of the prior N(1, ·) of the slope of observed on predicted log-prevalence.
+SLOPE_PRIOR_SD = 0.5
+# Rows, and steps of the fixed point, that solve for the offset of the logits. Not measured.
+OFFSET_ROWS, OFFSET_STEPS = 4096, 20
+LEAST_PROPORTION = 1e-6
+
+# E at a new site.
+
+# A posterior whose standard deviation is below this share of the spread of the sources' E adds no
+# visible variance to the label: its mean replaces it. Measured by: benchmarks/parts.py narrow_mean.
+NARROW = 0.02
+# E is clipped to the sources' range, extended by this many ranges on either side.
+# Measured by: benchmarks/parts.py env_clipping.
+CLIP_RANGES = 2.0
+# Distance outside the sources' range, in ranges, at which the stacking weight of the networks with
+# E reaches 1 (if it is above ½). Measured by: benchmarks/parts.py weight_by_distance.
+FULL_WEIGHT_RANGES = 0.2
+# Rows and grid points of the maximum a posteriori of E outside the sources' range.
+# Measured by: benchmarks/parts.py map_refinement.
+REFINE_ROWS, REFINE_POINTS = 1024, 51
+
+# Novelty.
+
+# A feature is out of distribution where its cells are less likely than in the worst source by this
+# much (natural logarithm, mean per cell). Not measured; see tests/test_inference_novelty.py.
+NOVEL_ABOVE = 1.0
+# Pseudo-rows without surprise that few rows are smoothed by, and the rows it is computed on.
+NOVELTY_PSEUDO_ROWS, NOVELTY_ROWS = 10, 1024
+
+# Missing cells and the graph.
+
+# Candidate values of a missing number, standardised, and sweeps over the variables. Not measured.
+IMPUTE_GRID, IMPUTE_SWEEPS = np.linspace(-2.5, 2.5, 16), 3
+# Rows of the sources over which edge strengths are averaged. Not measured.
+STRENGTH_ROWS = 256

@@ -1,0 +1,77 @@
+"""The graph that a decoder has learned: strengths of its edges, and a DAG read off them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .._runtime.compile import Effort, jit
+from ..graph import DAG, extract_dag
+from ..model.constants import STRENGTH_ROWS
+from ..model.strength import mean_strength
+from .problem import Plan, Problem
+from .step import Trainer
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What was read off when the graph was fixed, per lane."""
+
+    adjacency: np.ndarray
+    strength: np.ndarray
+    dags: list[DAG]
+
+    @property
+    def masks(self) -> np.ndarray:
+        """[lanes, variables, variables], 1 where an edge may act."""
+        return np.stack([dag.mask for dag in self.dags]).astype(np.float32)
+
+
+def read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Structure:
+    """One DAG per group of lanes, from the mean strength over the group."""
+    groups = np.asarray(plan.groups)
+    dags = {g: extract_dag(strength[groups == g].mean(0), plan.threshold) for g in set(plan.groups)}
+    return Structure(adjacency, strength, [dags[g] for g in plan.groups])
+
+
+@jit(Effort.QUICK_TO_COMPILE)
+def measure(
+    trainer: Trainer, problem: Problem, vectors: Any
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Filter norms, strengths of edges and strengths of E, from a sample of the sources' rows."""
+    return jax.vmap(lambda problem, vector: _measure(trainer, problem, vector))(problem, vectors)
+
+
+def _measure(
+    trainer: Trainer, problem: Problem, vector: Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    if not trainer.formulation.uses_structure:
+        none = jnp.zeros_like(problem.parents)
+        return none, none, none[0]
+    network = trainer.network(vector)
+    layout, blocks, batch_rows = problem.layout, problem.blocks, trainer.batch_rows
+    n_domains = blocks.n_rows.shape[0]
+    rows = min(batch_rows, max(1, STRENGTH_ROWS // n_domains))
+
+    def domain(values: Array, observed: Array, n: Array) -> tuple[Array, Array]:
+        present = (jnp.arange(batch_rows) < n).astype(float)
+        first = values[:batch_rows], observed[:batch_rows]
+        env = trainer.environment(problem, network, *first, present)
+        # Short domains repeat their rows; padded domains are dropped below.
+        index = jnp.arange(rows) % jnp.maximum(n, 1)
+        return layout.inputs(*first)[index], jnp.broadcast_to(env, (rows, env.shape[0]))
+
+    inputs, envs = jax.vmap(domain)(blocks.values, blocks.observed, blocks.n_rows)
+    real = jnp.repeat(blocks.n_rows > 0, rows)
+    order = jnp.argsort(~real, stable=True)
+    count = jnp.maximum(real.sum(), 1)
+    index = order[jnp.arange(order.shape[0]) % count]
+    flat = (
+        inputs.reshape(-1, inputs.shape[-1])[index],
+        envs.reshape(-1, envs.shape[-1])[index],
+    )
+    strength, on_env = mean_strength(network, layout, problem.parents, *flat)
+    return network.decoder.adjacency(layout), strength, on_env
