@@ -14,11 +14,10 @@ import numpy as np
 # Quantiles of a numeric column that its map to normal scores is interpolated between.
 # Not measured: enough for the map to follow any distribution of a few thousand rows.
 N_KNOTS = 257
-# Beyond these quantiles the map to normal scores is linear, with the slope of the tail.
-# Not measured.
+# Values outside these quantiles are no knots: single outliers must not shape the map. Not measured.
 TAIL = 0.01
-# How far beyond the sources' smallest and largest value a cell still moves its score, in units of
-# the normal score; farther out it is clipped. Not measured.
+# One more knot at either end, this far out in normal scores; cells farther out are clipped to it.
+# Not measured.
 TAIL_REACH = 1.0
 # Levels of a categorical column with an input of their own; the rest share one. Not measured.
 MOST_LEVELS = 30
@@ -37,6 +36,9 @@ INITIAL_FILTER_SCALE = 0.3
 # The noise scale of a standardised variable stays above exp(-2.5) = 0.08: below that a few cells
 # that are nearly a function of others dominate the sum over variables. Not measured.
 MIN_LOG_SCALE = -2.5
+
+# A probability below this counts as this in a log-loss: one row must not decide about an epoch.
+LEAST_PROBABILITY = 1e-6
 
 # Optimisation.
 

@@ -53,10 +53,10 @@ def validation_loss(trainer: Trainer, problem: Problem, vector: Array) -> Float[
     def one_domain(values: Array, observed: Array, present: Array) -> tuple[Array, Array]:
         inputs = layout.inputs(values, observed)
         env = trainer.environment(problem, network, values, observed, present)
-        outputs = network.label_outputs(layout, problem.parents, inputs, env[None])[0]
-        mixture = jnp.tensordot(problem.stack_weights, outputs, 1)
+        means = network.label_means(layout, problem.parents, inputs, env[None])[0]
+        stacked = jnp.tensordot(problem.stack_weights, means, 1)
         batch = obj.Batch(values, observed, present)
-        loss = obj.prediction(trainer.formulation, layout, network, mixture, batch)
+        loss = obj.loss_of_means(trainer.formulation, layout, network, stacked, batch)
         return loss, (present * observed[:, -1]).sum()
 
     losses, counts = jax.vmap(one_domain)(
