@@ -4,8 +4,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from .columns import OTHER, Discrete, Variable
+from .columns import OTHER, Continuous, Discrete, Variable
 from .table import Table
 
 
@@ -67,3 +68,16 @@ def duplicates(X: pd.DataFrame) -> list[tuple[Hashable, Hashable]]:
         if k != j and X.iloc[:, k].equals(column):
             found.append((X.columns[k], X.columns[j]))
     return found
+
+
+def cell_faults(
+    variable: Variable, column: pd.Series
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which cells are missing, and which hold what no source has: beyond the range, or unseen."""
+    absent = column.isna().to_numpy()
+    if isinstance(variable, Discrete):
+        return absent, ~variable.known(column) & ~absent
+    if not isinstance(variable, Continuous):
+        return absent, np.zeros(len(absent), dtype=bool)
+    cells = column.to_numpy(dtype=float, na_value=np.nan)
+    return absent, (cells < variable.knots[0]) | (cells > variable.knots[-1])

@@ -65,17 +65,17 @@ class EnvironmentMap:
         self,
         labels: Sequence[Hashable],
         found: Sequence[EnvPosterior],
-        unlike: NDArray[np.bool_] | None = None,
+        novel: NDArray[np.bool_] | None = None,
     ) -> pd.DataFrame:
-        """One row per domain; `outside` where E is more likely beyond the sources than not, or
-        where the domain is `unlike` the sources whatever its E."""
+        """One row per domain; `outside` where the mean of E lies outside the sources' range, or
+        where features are `novel` whatever E."""
         pooled = [self._pool(q) for q in found]
         mean, variance = (np.stack(part) for part in zip(*pooled, strict=True))
         low, high = self.source_mean.min(0), self.source_mean.max(0)
         frame = _frame(labels, mean, variance)
         frame["outside"] = ((mean < low) | (mean > high)).any(1)
-        if unlike is not None:
-            frame["outside"] |= unlike
+        if novel is not None:
+            frame["outside"] |= novel
         return frame
 
     def draw(self, q: EnvPosterior, n: int, rng: np.random.Generator) -> FloatArray:

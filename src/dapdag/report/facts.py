@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.text import level, listing
 from .._sklearn.sites import adapt
+from ..data.schema import cell_faults
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..record import Column, Record, describe_column
-from ..training.summary import cell_faults
 from .scores import NewScores, score_new
 
 COVERAGE = 0.9
@@ -197,9 +197,9 @@ def _faults(
     size = np.bincount(codes, minlength=len(domains))
     missing, strange = [], []
     for j, variable in enumerate(table.features):
-        absent, beyond = cell_faults(variable, frame.iloc[:, j])
+        absent, unknown = cell_faults(variable, frame.iloc[:, j])
         missing.append(np.bincount(codes[absent], minlength=len(domains)) / size)
-        strange.append(np.bincount(codes[beyond], minlength=len(domains)))
+        strange.append(np.bincount(codes[unknown], minlength=len(domains)))
     names = [v.name for v in table.features]
 
     def framed(cells: list) -> pd.DataFrame:

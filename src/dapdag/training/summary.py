@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
-from ..data.columns import Continuous, Discrete, Variable
+from ..data.columns import Discrete, Variable
 from ..data.layout import sizes_of
+from ..data.schema import cell_faults
 from ..data.table import Table
 from ..inference.reliability import interval_coverage, quantile_bins
 from ..record import Heldout, Record, Source, describe_column
@@ -41,9 +42,9 @@ def make_record(
     missing = np.empty((n, len(table.features)))
     clipped = np.zeros((n, len(table.features)), dtype=int)
     for j, variable in enumerate(table.features):
-        absent, beyond = cell_faults(variable, X.iloc[:, j])
+        absent, unknown = cell_faults(variable, X.iloc[:, j])
         missing[:, j] = np.bincount(domain[absent], minlength=size)[:n] / rows
-        clipped[:, j] = np.bincount(domain[beyond], minlength=size)[:n]
+        clipped[:, j] = np.bincount(domain[unknown], minlength=size)[:n]
     return Record(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
@@ -63,19 +64,6 @@ def make_record(
         unlabelled_rows=int((domain >= n).sum()),
         heldout=heldout,
     )
-
-
-def cell_faults(
-    variable: Variable, column: pd.Series
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which cells are missing, and which hold what no source has: beyond the range, or unseen."""
-    absent = column.isna().to_numpy()
-    if isinstance(variable, Discrete):
-        return absent, ~variable.known(column) & ~absent
-    if not isinstance(variable, Continuous):
-        return absent, np.zeros(len(absent), dtype=bool)
-    cells = column.to_numpy(dtype=float, na_value=np.nan)
-    return absent, (cells < variable.knots[0]) | (cells > variable.knots[-1])
 
 
 def make_heldout(
