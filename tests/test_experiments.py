@@ -90,10 +90,10 @@ def test_comparison_of_classes_has_log_loss_first(tmp_path):
     tiny = replace(load("comparison").presets["tiny"], tasks=("classification",))
     result = run(load("comparison"), tmp_path, parameters=tiny, methods=["linear", "oracle"])
     rows = result.rows
-    assert list(dict.fromkeys(rows["metric"])) == ["logloss", "auc", "apr"]
+    assert list(dict.fromkeys(rows["metric"])) == ["log_loss", "auc", "apr"]
     for metric in ("auc", "apr"):
         assert values(rows, metric=metric).between(0, 1).all()
-    loss = {m: values(rows, metric="logloss", method=m).mean() for m in ("linear", "oracle")}
+    loss = {m: values(rows, metric="log_loss", method=m).mean() for m in ("linear", "oracle")}
     assert loss["oracle"] < loss["linear"]
 
 
@@ -198,12 +198,12 @@ def test_a_statement_needs_two_standard_errors():
 def test_better_is_paired_by_seed_and_knows_what_is_low():
     rows = pd.DataFrame(
         [
-            {"seed": s, "method": m, "metric": "logloss", "value": s + (0.1 if m == "b" else 0.0)}
+            {"seed": s, "method": m, "metric": "log_loss", "value": s + (0.1 if m == "b" else 0.0)}
             for s in range(4)
             for m in "ab"
         ]
     )
-    found = better("a beats b", rows, "logloss", "a", "b")
+    found = better("a beats b", rows, "log_loss", "a", "b")
     assert found.effect == pytest.approx(0.1) and found.error < 1e-12 and found.n == 4
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
-from sklearn import metrics
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -16,6 +15,8 @@ from .._sklearn.network import NetworkClassifier, NetworkRegressor, fit_or_inter
 from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
+from ..evaluate.metrics import class_scores, number_scores
+from ..evaluate.prediction import ClassPrediction, NumberPrediction
 
 N_SITES = 10
 COVERAGE = 0.9
@@ -79,7 +80,6 @@ def run_demo(
         "gradient boosting": _boosting(split, classification, seed),
         "oracle": _oracle(data, split.X_target, data.env[site]),
     }
-    score = _class_scores if classification else _number_scores
     return Demo(
         data=data,
         seed=seed,
@@ -88,7 +88,7 @@ def run_demo(
         model=model,
         environment=model.environment(split.X_target, np.full(len(split.X_target), site)),
         predictions=predictions,
-        scores=pd.DataFrame({m: score(split.y_target, p) for m, p in predictions.items()}).T,
+        scores=pd.DataFrame({m: _scores(split.y_target, p) for m, p in predictions.items()}).T,
     )
 
 
@@ -129,20 +129,14 @@ def _oracle(data: DomainData, X: pd.DataFrame, env: float) -> Prediction:
     return Prediction(mean, np.column_stack([mean - half, mean + half]))
 
 
-def _number_scores(y: pd.Series, found: Prediction) -> dict[str, float]:
-    assert found.interval is not None
-    low, high = found.interval.T
-    return {
-        "r2": metrics.r2_score(y, found.mean),
-        "rmse": metrics.root_mean_squared_error(y, found.mean),
-        "coverage_90": float(((low <= y) & (y <= high)).mean()),
-    }
-
-
-def _class_scores(y: pd.Series, found: Prediction) -> dict[str, float]:
-    both = y.nunique() > 1
-    return {
-        "log_loss": metrics.log_loss(y, found.mean, labels=[0, 1]),
-        "auc": metrics.roc_auc_score(y, found.mean) if both else float("nan"),
-        "brier": float(np.mean((y - found.mean) ** 2)),
-    }
+def _scores(y: pd.Series, found: Prediction) -> dict[str, float]:
+    """What the table of the demonstration shows of a method."""
+    labels = y.to_numpy()
+    if found.interval is None:
+        both = np.column_stack([1 - found.mean, found.mean])
+        scores = class_scores(labels, ClassPrediction(both, np.array([0, 1])))
+        shown = ("log_loss", "auc", "brier")
+    else:
+        scores = number_scores(labels, NumberPrediction(found.mean, interval=found.interval))
+        shown = ("r2", "rmse", "coverage")
+    return {name: scores[name].value for name in shown}

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from ..evaluate.metrics import METRICS, class_scores, number_scores
+from ..evaluate.metrics import class_scores, number_scores
 from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
 from ..inference.reliability import equal_bins
 from ..record import Bin
@@ -41,11 +41,6 @@ class NewScores:
     by_domain: list[dict[str, float]]
     labelled: list[int]
     bins: list[Bin]  # of probabilities; none for numbers
-
-
-def title(metric: str) -> str:
-    named = METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
-    return named.replace(" - ", " − ")
 
 
 def score_new(

@@ -15,12 +15,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...evaluate.metrics import metric_title
 from ...plotting._style import BLUE, GREY, INK, ORANGE
 from ..cases import Case, first_sources, fit_all, predictions, scores
 from ..figures import new_figure, shared_legend, tidy
 from ..methods import usable
 from ..runs import Budget, Experiment, Outcome, Parameters, Run
-from ..statements import Statement, mean_effect, metric_title, per_seed
+from ..statements import Statement, mean_effect, per_seed
 from ..tables import markdown, mean_and_deviation
 from .comparison import METRICS, simulated
 from .paper_numbers import ABLATIONS
@@ -184,7 +185,7 @@ def statements(rows: pd.DataFrame, parameters: AblationParameters) -> list[State
     names = {"Rec": "reconstruction", "Dag": "the acyclicity penalty", "Spa": "the group lasso"}
     for task in dict.fromkeys(rows["task"]):
         part, metric = rows[rows["task"] == task], METRICS[task][0]
-        sign = 1 if metric == "logloss" else -1
+        sign = 1 if metric == "log_loss" else -1
         for form in [f for f in FORMS if f in set(part["form"])]:
             for removed, variant in without.items():
                 if {variant, FULL} <= set(part["method"]):

@@ -14,11 +14,12 @@ from matplotlib.figure import Figure
 
 from ...baselines.registry import METHODS
 from ...datasets import DomainData, make_classification_domains, make_regression_domains
+from ...evaluate.metrics import metric_title
 from .. import methods
 from ..cases import Case, first_sources, score_runs
 from ..figures import means_over, new_figure, shared_legend, tidy
 from ..runs import Budget, Experiment, Outcome, Parameters, Run
-from ..statements import Statement, better, mean_effect, metric_title, per_seed
+from ..statements import Statement, better, mean_effect, per_seed
 from ..tables import method_table
 
 N_DOMAINS = 10
@@ -27,7 +28,7 @@ NETWORKS = ("dapdag-b", "dapdag", "castle", "brm", "mdan", "mlp")
 IN_FIGURE = (*NETWORKS, "mdan-hard", "missforest")
 PRACTICE = ("boosting", "lightgbm", "forest", "linear")
 ADAPTATION = tuple(name for name in METHODS if name.startswith("skada"))
-METRICS = {"regression": ("r2",), "classification": ("logloss", "auc", "apr")}
+METRICS = {"regression": ("r2",), "classification": ("log_loss", "auc", "apr")}
 MAKE = {"regression": make_regression_domains, "classification": make_classification_domains}
 
 
@@ -124,7 +125,7 @@ def _more_sources(task: str, part: pd.DataFrame, metric: str) -> list[Statement]
         return []
     values = per_seed(part, metric, "dapdag-b", by=["n_sources"])
     gain = (values[many] - values[few]).dropna()
-    sign = -1 if metric == "logloss" else 1
+    sign = -1 if metric == "log_loss" else 1
     claim = f"{task}: DAPDAG-B gains from {few} to {many} sources"
     return [mean_effect(claim, sign * gain, metric_title(metric))]
 

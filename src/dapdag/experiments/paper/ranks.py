@@ -18,11 +18,12 @@ from matplotlib.figure import Figure
 
 from ...datasets import make_regression_domains
 from ...datasets.synthetic import regression_model
+from ...evaluate.metrics import WORST_R2
 from .. import methods
 from ..cases import Case, first_sources, score_runs
 from ..figures import look, new_figure, shared_legend, tidy
 from ..runs import Budget, Experiment, Outcome, Parameters, Run
-from ..statements import WORST_R2, Statement, mean_effect, slope
+from ..statements import Statement, mean_effect, slope
 from ..tables import markdown, mean_and_error
 from .comparison import N_DOMAINS, NETWORKS
 
