@@ -11,12 +11,12 @@ import pytest
 
 from dapdag import DAPDAGRegressor
 from dapdag.datasets import make_regression_domains
+from dapdag.evaluate.distances import sinkhorn_distance
 from dapdag.experiments import CATALOGUE, load
 from dapdag.experiments.cases import first_sources
 from dapdag.experiments.lanes import fit_lanes
 from dapdag.experiments.paper.ranks import sinks, with_ranks
 from dapdag.experiments.runner import Result, run
-from dapdag.experiments.sinkhorn import sinkhorn_distance
 from dapdag.experiments.statements import Statement, better, slope
 from dapdag.graph_baselines import GRAPH_METHODS
 

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ...datasets import DomainData
+from ...evaluate.distances import sinkhorn_distance
 from ...plotting._style import BLUE, INK, VERMILLION
 from ..figures import new_figure, shared_legend, tidy
 from ..runs import Experiment, Outcome, Parameters, Run
-from ..sinkhorn import sinkhorn_distance
 from ..statements import Statement, mean_effect, rank_correlation
 from ..tables import markdown, mean_and_error
 from .comparison import MAKE
