@@ -59,8 +59,8 @@ class Run:
 
     @property
     def key(self) -> str:
-        """A name that tells it from all other runs of its experiment, fit for a file."""
-        return quote(",".join(f"{k}={v}" for k, v in self.columns.items()), safe="=,+ ")
+        """A name that tells it from all other runs of its experiment."""
+        return ",".join(f"{k}={quote(str(v), safe='+ ')}" for k, v in self.columns.items())
 
 
 @dataclass(frozen=True)
