@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..datasets import DomainData
+from ..datasets import DomainData, make_classification_domains, make_regression_domains
 from ..evaluate.metrics import class_scores, number_scores
 from ..evaluate.prediction import ClassPrediction, NumberPrediction
 from . import methods
@@ -19,7 +19,12 @@ from .lanes import can_share, fit_lanes
 from .runs import Budget, Outcome, Row, Run
 
 TARGET_CODE = -1
-SHOWN = {"regression": ("r2", "rmse"), "classification": ("log_loss", "auc", "apr")}
+N_DOMAINS = 10
+NETWORKS = ("dapdag-b", "dapdag", "castle", "brm", "mdan", "mlp")
+SCORES = {"regression": ("r2", "rmse"), "classification": ("log_loss", "auc", "apr")}
+# Those in tables and figures, the most important first.
+METRICS = {"regression": ("r2",), "classification": ("log_loss", "auc", "apr")}
+MAKE = {"regression": make_regression_domains, "classification": make_classification_domains}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,16 @@ class Case:
         return not min(known) <= self.data.env[self.target] <= max(known)
 
 
+def simulated(task: str, n_rows: int, seed: int) -> DomainData:
+    """The ten domains of a seed."""
+    return MAKE[task](n_domains=N_DOMAINS, n_samples=n_rows, random_state=seed)
+
+
+def same_setting(run: Run) -> Hashable:
+    """Equal for runs that differ by their seed alone: they are computed as lanes of one program."""
+    return run.setting, run.method
+
+
 def first_sources(data: DomainData, n_sources: int) -> Case:
     """The last domain as the target, the first ones as sources."""
     *others, target = data.domains
@@ -118,7 +133,7 @@ def scores(case: Case, predicted: NDArray[np.float64]) -> list[Row]:
     else:
         both = np.column_stack([1 - predicted, predicted])
         found = class_scores(y == case.positive, ClassPrediction(both, np.array([False, True])))
-    return [{"metric": name, "value": found[name].value} for name in SHOWN[case.task]]
+    return [{"metric": name, "value": found[name].value} for name in SCORES[case.task]]
 
 
 def score_runs(

@@ -27,6 +27,10 @@ class Budget:
     n_candidates: int = 1
 
 
+QUICK = Budget(n_members=1, max_epochs=100)
+TINY = Budget(n_members=1, max_epochs=5)
+
+
 @dataclass(frozen=True)
 class Parameters:
     """What a preset fixes. Which methods and how many seeds are run does not change a run."""
