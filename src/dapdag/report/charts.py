@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from .._runtime.text import number, percent, plural
 from ..inference.reliability import wilson
-from ..plotting._labels import shortened
-from ..plotting._plane import RADIUS_95, plane_of
+from ..plotting.labels import shortened
+from ..plotting.plane import RADIUS_95, plane_of
 from ..record import Bin
 from .markup import Markup, tag
 from .names import write_names

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...evaluate.metrics import metric_title
-from ...plotting._style import BLUE, GREY, INK, ORANGE
+from ...plotting.style import BLUE, GREY, INK, ORANGE
 from ..cases import (
     METRICS,
     Case,

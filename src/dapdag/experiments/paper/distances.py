@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...datasets import DomainData
 from ...evaluate.distances import sinkhorn_distance
-from ...plotting._style import BLUE, INK, VERMILLION
+from ...plotting.style import BLUE, INK, VERMILLION
 from ..cases import MAKE
 from ..figures import new_figure, shared_legend, tidy
 from ..runs import Outcome, Parameters, Run

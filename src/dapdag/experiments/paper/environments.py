@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...plotting._style import BLUE, VERMILLION
+from ...plotting.style import BLUE, VERMILLION
 from .. import methods
 from ..cases import Case, first_sources, fit_all, same_setting, simulated
 from ..figures import means_over, new_figure, shared_legend, tidy
