@@ -16,10 +16,9 @@ from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
 from ..evaluate.metrics import class_scores, number_scores
-from ..evaluate.prediction import ClassPrediction, NumberPrediction
+from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
 
 N_SITES = 10
-COVERAGE = 0.9
 FEWEST_ROWS = 20
 
 Array = NDArray[np.float64]

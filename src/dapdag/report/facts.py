@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._runtime.text import level, listing
 from .._sklearn.sites import adapt
 from ..effects import EnvironmentEffects, column_variables, environment_effects
+from ..evaluate.prediction import COVERAGE
 from ..record import Column, Record, describe_column
 from ..training.summary import cell_faults
 from .scores import NewScores, score_new
 
-COVERAGE = 0.9
 Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
 MAX_EFFECTS = 400
