@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -16,7 +15,7 @@ from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
 from ..evaluate.metrics import class_scores, number_scores
-from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
+from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction, normal_interval
 
 N_SITES = 10
 FEWEST_ROWS = 20
@@ -124,8 +123,7 @@ def _oracle(data: DomainData, X: pd.DataFrame, env: float) -> Prediction:
     mean = data.oracle(X, env)
     if data.task == "classification":
         return Prediction(mean)
-    half = norm.ppf((1 + COVERAGE) / 2) * data.oracle_std(X, env)
-    return Prediction(mean, np.column_stack([mean - half, mean + half]))
+    return Prediction(mean, normal_interval(mean, data.oracle_std(X, env)))
 
 
 def _scores(y: pd.Series, found: Prediction) -> dict[str, float]:
