@@ -20,6 +20,7 @@ import pandas as pd
 from dapdag.baselines import registry
 from dapdag.datasets.real import LOADERS
 from dapdag.evaluate import leave_one_domain_out
+from dapdag.evaluate.log import RunLog
 
 METHODS = ("linear", "boosting", "mlp", "castle", "dapdag-b")
 OURS, POOLED = "dapdag-b", "mlp"
@@ -68,8 +69,8 @@ def _value(text):
 def forget(path, methods):
     """Drop these methods' runs from the file, so that they run anew."""
     if methods and path.exists():
-        table = pd.read_csv(path, dtype={"target": str})
-        table[~table["method"].isin(methods)].to_csv(path, index=False)
+        log = RunLog(path)
+        log.forget([key for key, rows in log.read().items() if rows[0]["method"] in methods])
 
 
 def show(title, text):
@@ -207,4 +208,4 @@ def main(description, loaders, out, rows=None):
 
 
 if __name__ == "__main__":
-    main(__doc__, LOADERS, Path("build/real.csv"))
+    main(__doc__, LOADERS, Path("build/real.jsonl"))

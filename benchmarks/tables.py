@@ -154,4 +154,4 @@ def load(name):
 
 if __name__ == "__main__":
     loaders = {name: partial(load, name) for name in TABLES}
-    main(__doc__, loaders, Path("build/tables.csv"), rows=MOST_ROWS)
+    main(__doc__, loaders, Path("build/tables.jsonl"), rows=MOST_ROWS)

@@ -140,7 +140,7 @@ def test_quiet_shows_the_table_only(tmp_path: Path, asked: dict[str, Any]) -> No
 
 @pytest.mark.parametrize(
     "option, names",
-    [([], ["r2", "rmse", "coverage_90"]), (["--classification"], ["log_loss", "auc", "brier"])],
+    [([], ["r2", "rmse", "coverage"]), (["--classification"], ["log_loss", "auc", "brier"])],
 )
 def test_json_holds_scores_environment_and_graph(
     tmp_path: Path, asked: dict[str, Any], option: list[str], names: list[str]

@@ -1,5 +1,6 @@
 """Leave one domain out: who sees what, the scores, and what is made of them."""
 
+import json
 import pickle
 from typing import ClassVar
 
@@ -219,7 +220,7 @@ class TestProtocol:
 @pytest.mark.usefixtures("spies")
 class TestCheckpoint:
     def test_a_rerun_takes_finished_runs_from_the_file(self, tmp_path):
-        data, path = small_data(names=["1", "b", "c"]), tmp_path / "runs.csv"
+        data, path = small_data(names=["1", "b", "c"]), tmp_path / "runs.jsonl"
         first = leave_one_domain_out({"spy": Spy()}, data, targets=["1"], checkpoint=path)
         assert len(Spy.fits) == 1
         both = leave_one_domain_out({"spy": Spy()}, data, checkpoint=path)
@@ -230,7 +231,7 @@ class TestCheckpoint:
         assert again.by_target().loc["1", "spy"] == pytest.approx(first.by_target().loc["1", "spy"])
 
     def test_other_settings_or_data_run_anew(self, tmp_path):
-        path = tmp_path / "runs.csv"
+        path = tmp_path / "runs.jsonl"
         options = {"targets": [0], "checkpoint": path, "distances": False}
         leave_one_domain_out({"m": Ridge(alpha=1.0)}, small_data(), **options)
         one = path.read_text()
@@ -238,10 +239,10 @@ class TestCheckpoint:
         leave_one_domain_out({"m": Ridge(alpha=1.0)}, small_data(seed=1), **options)
         lines = path.read_text().splitlines()
         assert path.read_text().startswith(one)
-        assert len({line.rsplit(",", 1)[1] for line in lines[1:]}) == 3
+        assert len({json.loads(line)["run"] for line in lines[1:]}) == 3
 
     def test_a_line_cut_short_costs_only_its_run(self, tmp_path):
-        data, path = small_data(), tmp_path / "runs.csv"
+        data, path = small_data(), tmp_path / "runs.jsonl"
         leave_one_domain_out({"spy": Spy()}, data, checkpoint=path)
         path.write_text(path.read_text()[:-10])
         found = leave_one_domain_out({"spy": Spy()}, data, checkpoint=path)

@@ -11,12 +11,13 @@ import pytest
 
 from dapdag import DAPDAGRegressor
 from dapdag.datasets import make_regression_domains
+from dapdag.evaluate.distances import sinkhorn_distance
+from dapdag.evaluate.log import RunLog
 from dapdag.experiments import CATALOGUE, load
 from dapdag.experiments.cases import first_sources
 from dapdag.experiments.lanes import fit_lanes
 from dapdag.experiments.paper.ranks import sinks, with_ranks
 from dapdag.experiments.runner import Result, run
-from dapdag.experiments.sinkhorn import sinkhorn_distance
 from dapdag.experiments.statements import Statement, better, slope
 from dapdag.graph_baselines import GRAPH_METHODS
 
@@ -43,7 +44,14 @@ def values(rows: pd.DataFrame, **where) -> pd.Series:
 def test_experiment_writes_its_files(name):
     result = outcome(name)
     assert [f.trace for f in result.failures] == []
-    expected = {"results.csv", "table.md", "figure.png", "figure.svg", "manifest.json", "runs"}
+    expected = {
+        "results.csv",
+        "table.md",
+        "figure.png",
+        "figure.svg",
+        "manifest.json",
+        "runs.jsonl",
+    }
     assert {p.name for p in result.folder.iterdir()} == expected
     rows = pd.read_csv(result.folder / "results.csv")
     assert {"seed", "method", "metric", "value", "seconds"} <= set(rows)
@@ -51,7 +59,7 @@ def test_experiment_writes_its_files(name):
     assert np.isfinite(rows["value"]).all() and (rows["seconds"] >= 0).all()
     text = (result.folder / "table.md").read_text("utf-8")
     assert "Preset `tiny`" in text and "| ---" in text and "nan" not in text
-    assert len(list((result.folder / "runs").iterdir())) == result.n_computed
+    assert len(RunLog(result.folder / "runs.jsonl").read()) == result.n_computed
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -65,13 +73,13 @@ def test_experiment_has_the_presets_of_the_command_line(name):
 
 def test_a_lost_run_is_computed_again_and_only_that():
     before = outcome("graphs")
-    runs = before.folder / "runs"
-    ages = {path: path.stat().st_mtime_ns for path in runs.iterdir()}
-    lost = min(runs.glob("*method=r2-sort*"))
-    lost.unlink()
+    log = RunLog(before.folder / "runs.jsonl")
+    contents = log.read()
+    lost = min(key for key in contents if "method=r2-sort" in key)
+    log.forget([lost])
     after = run(load("graphs"), before.folder, preset="tiny")
     assert after.n_computed == 1
-    assert {p for p in ages if p.stat().st_mtime_ns != ages[p]} == {lost}
+    assert {k for k, found in log.read().items() if found != contents[k]} <= {lost}
     pd.testing.assert_frame_equal(
         before.rows.drop(columns="seconds"), after.rows.drop(columns="seconds")
     )
@@ -90,10 +98,10 @@ def test_comparison_of_classes_has_log_loss_first(tmp_path):
     tiny = replace(load("comparison").presets["tiny"], tasks=("classification",))
     result = run(load("comparison"), tmp_path, parameters=tiny, methods=["linear", "oracle"])
     rows = result.rows
-    assert list(dict.fromkeys(rows["metric"])) == ["logloss", "auc", "apr"]
+    assert list(dict.fromkeys(rows["metric"])) == ["log_loss", "auc", "apr"]
     for metric in ("auc", "apr"):
         assert values(rows, metric=metric).between(0, 1).all()
-    loss = {m: values(rows, metric="logloss", method=m).mean() for m in ("linear", "oracle")}
+    loss = {m: values(rows, metric="log_loss", method=m).mean() for m in ("linear", "oracle")}
     assert loss["oracle"] < loss["linear"]
 
 
@@ -198,12 +206,12 @@ def test_a_statement_needs_two_standard_errors():
 def test_better_is_paired_by_seed_and_knows_what_is_low():
     rows = pd.DataFrame(
         [
-            {"seed": s, "method": m, "metric": "logloss", "value": s + (0.1 if m == "b" else 0.0)}
+            {"seed": s, "method": m, "metric": "log_loss", "value": s + (0.1 if m == "b" else 0.0)}
             for s in range(4)
             for m in "ab"
         ]
     )
-    found = better("a beats b", rows, "logloss", "a", "b")
+    found = better("a beats b", rows, "log_loss", "a", "b")
     assert found.effect == pytest.approx(0.1) and found.error < 1e-12 and found.n == 4
 
 

@@ -5,6 +5,7 @@ import typer
 from typer.testing import CliRunner
 
 from dapdag.cli.reproduce import reproduce, seed_range, side_by_side
+from dapdag.evaluate.log import RunLog
 from dapdag.experiments import CATALOGUE
 from dapdag.experiments.runs import Run
 
@@ -31,7 +32,7 @@ def test_a_run_prints_its_table_and_can_go_on(tmp_path):
     assert "8 runs computed" in first.stderr and str(tmp_path / "distances") in first.stderr
     more = call(*words, "--seeds", "3:5", "--quiet")
     assert "16 runs" in more.stdout and more.stderr == ""
-    assert len(list((tmp_path / "distances" / "runs").iterdir())) == 16
+    assert len(RunLog(tmp_path / "distances" / "runs.jsonl").read()) == 16
 
 
 def test_runs_that_fail_are_named(tmp_path, monkeypatch):

@@ -240,12 +240,6 @@ def test_too_many_columns_are_refused() -> None:
     assert "--drop" in said and "principal components" in said
 
 
-def test_limit_of_columns_is_the_estimators() -> None:
-    from dapdag._sklearn import checks as validation
-
-    assert getattr(validation, "MOST_COLUMNS", MAX_COLUMNS) == MAX_COLUMNS
-
-
 def test_text_with_many_values_is_warned_of() -> None:
     frame = pd.concat([table()] * 3, ignore_index=True)
     frame["note"] = [f"patient {k // 2}" for k in range(3 * N)]

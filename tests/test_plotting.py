@@ -24,11 +24,11 @@ from dapdag.plotting import (
     plot_predictions,
     plot_true_vs_inferred,
 )
-from dapdag.plotting._graph_artists import _curve
-from dapdag.plotting._labels import shortened
-from dapdag.plotting._layout import layered_layout
-from dapdag.plotting._plane import plane_of
-from dapdag.plotting._style import spread
+from dapdag.plotting.graph_artists import _curve
+from dapdag.plotting.labels import shortened
+from dapdag.plotting.layout import layered_layout
+from dapdag.plotting.plane import plane_of
+from dapdag.plotting.style import spread
 
 PAPER_EDGES = [
     *[("X1", "X2"), ("X2", "X3"), ("X1", "Y"), ("X2", "Y"), ("X1", "X4")],

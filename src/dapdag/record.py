@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from .data.columns import Continuous, Discrete, Variable
@@ -87,6 +88,11 @@ class Record:
     def missing(self) -> pd.DataFrame:
         """Share of missing cells: one row per column, one column per source."""
         return self._per_column({s.name: s.missing for s in self.sources})
+
+    def missing_overall(self) -> pd.Series:
+        """Share of missing cells over the rows of all sources, per column."""
+        rows = np.array([source.rows for source in self.sources], dtype=float)
+        return self.missing() @ rows / rows.sum()
 
     def clipped(self) -> pd.DataFrame:
         """Number of cells beyond the range: one row per column, one column per source."""

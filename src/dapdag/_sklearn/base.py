@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
@@ -72,7 +71,7 @@ class DomainClassifier(ClassifierMixin, DomainEstimator):
 
 def labelled_sources(sample: Sample) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Positions and labels of the sources' rows that have a label; classes as codes."""
-    rows = np.flatnonzero(sample.is_source & pd.notna(sample.y))
+    rows = sample.labelled
     y = sample.y[rows]
     if sample.classes is not None:
         return rows, np.searchsorted(sample.classes, y.astype(sample.classes.dtype))

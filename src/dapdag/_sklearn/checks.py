@@ -14,10 +14,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..data.limits import MAX_COLUMNS
 from ..data.sample import Sample
 
 NEW_DOMAIN = "new"
-MOST_COLUMNS = 1000
 
 
 def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -36,9 +36,9 @@ def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
             raise ValueError(
                 f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required."
             )
-        if frame.shape[1] > MOST_COLUMNS:
+        if frame.shape[1] > MAX_COLUMNS:
             raise ValueError(
-                f"X has {frame.shape[1]} columns, and a graph over more than {MOST_COLUMNS} of "
+                f"X has {frame.shape[1]} columns, and a graph over more than {MAX_COLUMNS} of "
                 "them cannot be learned in reasonable time: choose the columns that matter first"
             )
         if len(frame) == 0:

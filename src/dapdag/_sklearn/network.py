@@ -80,9 +80,7 @@ class NetworkEstimator(DomainEstimator):
         self.n_features_in_ = len(table.features)
         self.history_ = fit.history.drop(columns=list(self._absent_terms))
         self.record_ = fit.record
-        self.schema_ = schema_frame(
-            table, fit.record.missing(), [source.rows for source in fit.record.sources]
-        )
+        self.schema_ = schema_frame(table, fit.record.missing(), fit.record.missing_overall())
         self.assessment_: pd.DataFrame | None = None
         if not self._regression:
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]

@@ -99,7 +99,7 @@ def load_model(path: Path) -> Any:
     from dapdag.io.reading import TABLE_SUFFIXES
 
     if path.suffix.lower() in TABLE_SUFFIXES and path.is_file():
-        from dapdag.io._sniff import kind_of
+        from dapdag.io.sniffing import kind_of
 
         if kind_of(path) != "model":
             raise ValueError(

@@ -33,7 +33,7 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
 
     record, table = model.record_, model.fitted_.model.table
     columns = [describe_column(variable) for variable in table.features]
-    missing = record.missing()
+    missing = record.missing_overall()
     sources = {s.name: s for s in record.sources}
     loss = float(model.history_["validation"].min())
     return {
@@ -47,7 +47,7 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
             {
                 "name": str(column.name),
                 **_column(column),
-                "missing": float(_mean(missing.loc[column.name], sources)),
+                "missing": float(missing[column.name]),
             }
             for column in columns
         ],
@@ -128,12 +128,6 @@ def _values(column: dict[str, Any]) -> str:
         low, high = column["range"]
         return f"{significant(low)} … {significant(high)}"
     return ", ".join(column["levels"])
-
-
-def _mean(shares: Any, sources: dict[Any, Any]) -> float:
-    """Share over all rows from the shares of the sources."""
-    rows = [source.rows for source in sources.values()]
-    return sum(s * n for s, n in zip(shares, rows, strict=True)) / sum(rows)
 
 
 def _changed(model: Any) -> set[str]:

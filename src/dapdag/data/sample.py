@@ -29,6 +29,11 @@ class Sample:
     def is_source(self) -> NDArray[np.bool_]:
         return self.domain < self.n_sources
 
+    @property
+    def labelled(self) -> NDArray[np.intp]:
+        """Positions of the sources' rows that have a label."""
+        return np.flatnonzero(self.is_source & pd.notna(self.y))
+
 
 def learn_table(sample: Sample) -> Table:
     """Types, scales and ranges of the columns, from the sources' rows alone."""

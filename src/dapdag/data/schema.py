@@ -1,8 +1,7 @@
 """What was made of the columns of a table, for the user to check."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -10,18 +9,17 @@ from .columns import OTHER, Continuous, Discrete, Variable
 from .table import Table
 
 
-def schema_frame(table: Table, missing: pd.DataFrame, n_rows: Sequence[int]) -> pd.DataFrame:
+def schema_frame(table: Table, missing: pd.DataFrame, overall: pd.Series) -> pd.DataFrame:
     """One row per feature: its type, levels or range, share of missing cells, remarks.
 
     `missing` holds the share of missing cells, one row per feature and one column per source;
-    `n_rows` the number of rows of each source.
+    `overall` the share over all sources.
     """
-    rows = np.array(n_rows, dtype=float)
     found = {
         v.name: {
             "kind": kind_of(v),
             "values": describe_values(v),
-            "missing": float(missing.iloc[j].to_numpy() @ rows / rows.sum()),
+            "missing": float(overall.iloc[j]),
             "note": _note(v, missing.iloc[j]),
         }
         for j, v in enumerate(table.features)

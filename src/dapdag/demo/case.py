@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
-from sklearn import metrics
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -16,9 +14,10 @@ from .._sklearn.network import NetworkClassifier, NetworkRegressor, fit_or_inter
 from ..baselines import MLPClassifier, MLPRegressor
 from ..datasets import DomainData, Split, make_classification_domains, make_regression_domains
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
+from ..evaluate.metrics import class_scores, number_scores
+from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction, normal_interval
 
 N_SITES = 10
-COVERAGE = 0.9
 FEWEST_ROWS = 20
 
 Array = NDArray[np.float64]
@@ -79,7 +78,6 @@ def run_demo(
         "gradient boosting": _boosting(split, classification, seed),
         "oracle": _oracle(data, split.X_target, data.env[site]),
     }
-    score = _class_scores if classification else _number_scores
     return Demo(
         data=data,
         seed=seed,
@@ -88,7 +86,7 @@ def run_demo(
         model=model,
         environment=model.environment(split.X_target, np.full(len(split.X_target), site)),
         predictions=predictions,
-        scores=pd.DataFrame({m: score(split.y_target, p) for m, p in predictions.items()}).T,
+        scores=pd.DataFrame({m: _scores(split.y_target, p) for m, p in predictions.items()}).T,
     )
 
 
@@ -125,24 +123,17 @@ def _oracle(data: DomainData, X: pd.DataFrame, env: float) -> Prediction:
     mean = data.oracle(X, env)
     if data.task == "classification":
         return Prediction(mean)
-    half = norm.ppf((1 + COVERAGE) / 2) * data.oracle_std(X, env)
-    return Prediction(mean, np.column_stack([mean - half, mean + half]))
+    return Prediction(mean, normal_interval(mean, data.oracle_std(X, env)))
 
 
-def _number_scores(y: pd.Series, found: Prediction) -> dict[str, float]:
-    assert found.interval is not None
-    low, high = found.interval.T
-    return {
-        "r2": metrics.r2_score(y, found.mean),
-        "rmse": metrics.root_mean_squared_error(y, found.mean),
-        "coverage_90": float(((low <= y) & (y <= high)).mean()),
-    }
-
-
-def _class_scores(y: pd.Series, found: Prediction) -> dict[str, float]:
-    both = y.nunique() > 1
-    return {
-        "log_loss": metrics.log_loss(y, found.mean, labels=[0, 1]),
-        "auc": metrics.roc_auc_score(y, found.mean) if both else float("nan"),
-        "brier": float(np.mean((y - found.mean) ** 2)),
-    }
+def _scores(y: pd.Series, found: Prediction) -> dict[str, float]:
+    """What the table of the demonstration shows of a method."""
+    labels = y.to_numpy()
+    if found.interval is None:
+        both = np.column_stack([1 - found.mean, found.mean])
+        scores = class_scores(labels, ClassPrediction(both, np.array([0, 1])))
+        shown = ("log_loss", "auc", "brier")
+    else:
+        scores = number_scores(labels, NumberPrediction(found.mean, interval=found.interval))
+        shown = ("r2", "rmse", "coverage")
+    return {name: scores[name].value for name in shown}

@@ -8,17 +8,9 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from ..evaluate.metrics import short_title
 from ..graph import edge_differences, empty_graph, structural_hamming_distance
 from .case import N_SITES, Demo
-
-HEADERS = {
-    "r2": "R²",
-    "rmse": "RMSE",
-    "coverage_90": "90 % coverage",
-    "log_loss": "log-loss",
-    "auc": "AUC",
-    "brier": "Brier",
-}
 
 
 def summary(demo: Demo) -> dict[str, Any]:
@@ -75,7 +67,7 @@ def _score_table(demo: Demo) -> Table:
     table = Table(title=f"Prediction at site {demo.site}", title_justify="left", title_style="bold")
     table.add_column("method")
     for name in demo.scores:
-        table.add_column(HEADERS[str(name)], justify="right")
+        table.add_column(short_title(str(name)), justify="right")
     for method, row in demo.scores.iterrows():
         table.add_row(str(method), *(f"{value:.3f}" for value in row))
     return table

@@ -22,6 +22,7 @@ class Metric:
     title: str
     task: str
     goal: float
+    short: str = ""  # the title in narrow tables, if it has a shorter one
 
     def merit(self, value: pd.DataFrame) -> pd.DataFrame:
         """Scores turned so that more is better."""
@@ -35,14 +36,20 @@ METRICS = {
     "log_loss": Metric("log-loss", "classification", LOW),
     "auc": Metric("AUC", "classification", HIGH),
     "apr": Metric("APR", "classification", HIGH),
-    "brier": Metric("Brier score", "classification", LOW),
-    "calibration": Metric("mean predicted - observed", "classification", 0.0),
+    "brier": Metric("Brier score", "classification", LOW, "Brier"),
+    "calibration": Metric("mean predicted − observed", "classification", 0.0),
     "r2": Metric("R²", "regression", HIGH),
     "rmse": Metric("RMSE", "regression", LOW),
     "nll": Metric("negative log-likelihood", "regression", LOW),
-    "coverage": Metric("coverage of 90 % intervals", "regression", COVERAGE),
+    "coverage": Metric("coverage of 90 % intervals", "regression", COVERAGE, "90 % coverage"),
     "width": Metric("mean width of 90 % intervals", "regression", LOW),
 }
+
+
+# Of experiments on graphs and on time, whose tables show them like scores.
+OTHERS = {"shd": Metric("SHD", "graph", LOW), "seconds": Metric("s", "time", LOW)}
+# An R² below this says no more than that the method failed, but would decide every mean.
+WORST_R2 = -1.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,22 @@ def metrics_of(task: str) -> list[str]:
 def primary_metric(task: str) -> str:
     """What methods are ranked by: log-loss for classes, R² for numbers."""
     return metrics_of(task)[0]
+
+
+def metric_title(metric: str) -> str:
+    """A metric's name in tables and figures."""
+    known = METRICS | OTHERS
+    return known[metric].title if metric in known else metric.replace("_", " ")
+
+
+def short_title(metric: str) -> str:
+    """A metric's name in narrow tables."""
+    return METRICS[metric].short or metric_title(metric)
+
+
+def lower_is_better(metric: str) -> bool:
+    known = METRICS | OTHERS
+    return metric in known and known[metric].goal == LOW
 
 
 def undefined(reason: str) -> Score:

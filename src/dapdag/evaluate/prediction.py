@@ -102,9 +102,14 @@ def predict_numbers(estimator: Any, X: pd.DataFrame) -> NumberPrediction:
     if hasattr(estimator, "predict_interval"):
         interval = np.asarray(estimator.predict_interval(X, coverage=COVERAGE), dtype=np.float64)
     elif std is not None:
-        half = norm.ppf(0.5 + COVERAGE / 2) * std
-        interval = np.column_stack([mean - half, mean + half])
+        interval = normal_interval(mean, std)
     return NumberPrediction(mean, std, interval)
+
+
+def normal_interval(mean: Array, std: Array) -> Array:
+    """Ends of the central interval of normal distributions that covers `COVERAGE`: [rows, 2]."""
+    half = norm.ppf(0.5 + COVERAGE / 2) * std
+    return np.column_stack([mean - half, mean + half])
 
 
 def _check_finite(values: Array, estimator: Any) -> None:

@@ -14,8 +14,9 @@ from dapdag._runtime.progress import progress as progress_bar
 from dapdag.datasets.domain_data import DomainData
 from dapdag.evaluate.distances import describe_targets
 from dapdag.evaluate.evaluation import Evaluation
+from dapdag.evaluate.log import RunLog
 from dapdag.evaluate.metrics import METRICS, metrics_of
-from dapdag.evaluate.runs import COLUMNS, Row, Run, RunLog, data_digest
+from dapdag.evaluate.runs import COLUMNS, Row, Run, data_digest
 
 
 def leave_one_domain_out(
@@ -50,8 +51,8 @@ def leave_one_domain_out(
         it, replicates of a deterministic method agree.
     metrics : names to keep, of `dapdag.evaluate.METRICS`; all of the task by default.
     distances : also measure how far each target lies from the sources.
-    checkpoint : a CSV file; finished runs are appended to it, and a rerun with the same data and
-        settings takes them from there.
+    checkpoint : a file of JSON lines; finished runs are appended to it, and a rerun with the same
+        data and settings takes them from there.
     n_jobs : runs at a time, through joblib: its backends, Dask among them, apply.
     progress : True shows a bar on a terminal.
     """
@@ -95,7 +96,7 @@ def _execute(
         for k, rows in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
             known[digests[k]] = rows
             if log:
-                log.append(digests[k], rows)
+                log.append(digests[k], [{**row, "target": str(row["target"])} for row in rows])
             done += 1
             bar.update(done)
     # A file holds targets as text, and replicates under the number they had.

@@ -1,11 +1,10 @@
-"""One run: one method, one target, one replicate; and a file that remembers finished runs."""
+"""One run: one method, one target, one replicate."""
 
 import hashlib
 import re
 import time
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ COLUMNS = (
     *("target", "replicate", "method", "metric", "value"),
     *("seconds", "outside", "env_distance", "reason"),
 )
-TASKS = ("classification", "regression")
 Row = dict[str, Any]
 
 
@@ -149,41 +147,3 @@ def _settings_text(estimator: Any) -> str:
 
 def _sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-class RunLog:
-    """Finished runs in a CSV file, each appended in one write; a rerun leaves them out."""
-
-    # The digest stands last, so that a line cut short by a crash has none that is known.
-    columns = (*COLUMNS, "run")
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def read(self) -> dict[str, list[Row]]:
-        """Rows of every run that is there with all its metrics."""
-        if not self.path.exists():
-            return {}
-        try:
-            table = pd.read_csv(self.path, dtype={"target": str, "run": str})
-        except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-            raise ValueError(f"{self.path} is not a file of runs: {error}") from error
-        missing = [c for c in self.columns if c not in table.columns]
-        if missing:
-            raise ValueError(f"{self.path} is not a file of runs: it lacks the columns {missing}.")
-        # A run that a crash cut short was done again: what came last counts.
-        table = table.drop_duplicates(["run", "metric"], keep="last")
-        table = table.assign(reason=table["reason"].fillna(""))
-        return {
-            str(run): [dict(zip(COLUMNS, row, strict=True)) for row in part[[*COLUMNS]].to_numpy()]
-            for run, part in table.groupby("run", sort=False)
-            if sorted(part["metric"]) in (sorted(metrics_of(task)) for task in TASKS)
-        }
-
-    def append(self, run: str, rows: Iterable[Row]) -> None:
-        table = pd.DataFrame(rows, columns=list(COLUMNS)).assign(run=run)
-        text = table.to_csv(index=False, header=not self.path.exists(), lineterminator="\n")
-        if self.path.exists() and not self.path.read_bytes().endswith(b"\n"):
-            text = "\n" + text
-        with self.path.open("a", encoding="utf-8", newline="") as file:
-            file.write(text)

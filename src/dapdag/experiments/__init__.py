@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .runs import Experiment
 
-# Name → what it shows; the module has the same name with underscores.
+# Name of the experiment and of its module → what it shows.
 CATALOGUE = {
     "comparison": "scores against the benchmarks, by number of sources",
     "ranks": "ranks of the methods by target variable and by distance",
@@ -28,8 +28,28 @@ __all__ = ["CATALOGUE", "load"]
 
 
 def load(name: str) -> Experiment:
-    """The experiment of that name."""
+    """The experiment of that name, from the attributes of its module.
+
+    A module of `dapdag.experiments.paper` has ``TITLE``, ``PRESETS`` (parameters by name: quick,
+    paper, tiny) and the functions ``runs``, ``compute``, ``table``, ``figure`` and ``statements``;
+    it may have ``together``, ``TIMED`` and ``TRAINS``. `dapdag.experiments.runs.Experiment` says
+    what each is for.
+    """
     if name not in CATALOGUE:
         raise ValueError(f"unknown experiment {name!r}: choose one of {list(CATALOGUE)}")
-    module = import_module(f".paper.{name.replace('-', '_')}", __package__)
-    return module.EXPERIMENT
+    from .runs import Experiment
+
+    module = import_module(f".paper.{name}", __package__)
+    own = vars(module)
+    optional = {"together": "together", "timed": "TIMED", "trains": "TRAINS"}
+    return Experiment(
+        name=name,
+        title=module.TITLE,
+        presets=module.PRESETS,
+        runs=module.runs,
+        compute=module.compute,
+        table=module.table,
+        figure=module.figure,
+        statements=module.statements,
+        **{field: own[key] for field, key in optional.items() if key in own},
+    )

@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    average_precision_score,
-    log_loss,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
 
-from ..datasets import DomainData
+from ..datasets import DomainData, make_classification_domains, make_regression_domains
+from ..evaluate.metrics import class_scores, number_scores
+from ..evaluate.prediction import ClassPrediction, NumberPrediction
 from . import methods
 from .lanes import can_share, fit_lanes
 from .runs import Budget, Outcome, Row, Run
 
-# An R² below this says no more than that the method failed, but would decide every mean.
-WORST_R2 = -1.0
 TARGET_CODE = -1
+N_DOMAINS = 10
+NETWORKS = ("dapdag-b", "dapdag", "castle", "brm", "mdan", "mlp")
+SCORES = {"regression": ("r2", "rmse"), "classification": ("log_loss", "auc", "apr")}
+# Those in tables and figures, the most important first.
+METRICS = {"regression": ("r2",), "classification": ("log_loss", "auc", "apr")}
+MAKE = {"regression": make_regression_domains, "classification": make_classification_domains}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +81,16 @@ class Case:
         return not min(known) <= self.data.env[self.target] <= max(known)
 
 
+def simulated(task: str, n_rows: int, seed: int) -> DomainData:
+    """The ten domains of a seed."""
+    return MAKE[task](n_domains=N_DOMAINS, n_samples=n_rows, random_state=seed)
+
+
+def same_setting(run: Run) -> Hashable:
+    """Equal for runs that differ by their seed alone: they are computed as lanes of one program."""
+    return run.setting, run.method
+
+
 def first_sources(data: DomainData, n_sources: int) -> Case:
     """The last domain as the target, the first ones as sources."""
     *others, target = data.domains
@@ -118,18 +127,13 @@ def predictions(estimator: Any, case: Case) -> NDArray[np.float64]:
 
 def scores(case: Case, predicted: NDArray[np.float64]) -> list[Row]:
     """R² and RMSE, or log-loss, AUC and APR; NaN where the target has one class only."""
-    y = case.target_rows[1]
+    y = case.target_rows[1].to_numpy()
     if case.task == "regression":
-        found = {"r2": r2_score(y, predicted), "rmse": mean_squared_error(y, predicted) ** 0.5}
+        found = number_scores(y, NumberPrediction(predicted))
     else:
-        positive = np.asarray(y) == case.positive
-        both = 0 < positive.sum() < len(positive)
-        found = {
-            "logloss": log_loss(positive, predicted, labels=[False, True]),
-            "auc": roc_auc_score(positive, predicted) if both else np.nan,
-            "apr": average_precision_score(positive, predicted) if both else np.nan,
-        }
-    return [{"metric": name, "value": float(value)} for name, value in found.items()]
+        both = np.column_stack([1 - predicted, predicted])
+        found = class_scores(y == case.positive, ClassPrediction(both, np.array([False, True])))
+    return [{"metric": name, "value": found[name].value} for name in SCORES[case.task]]
 
 
 def score_runs(

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..plotting._style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION, tidy
+from ..plotting.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION, tidy
 from .methods import title
 from .statements import per_seed
 

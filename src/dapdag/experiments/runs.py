@@ -27,6 +27,10 @@ class Budget:
     n_candidates: int = 1
 
 
+QUICK = Budget(n_members=1, max_epochs=100)
+TINY = Budget(n_members=1, max_epochs=5)
+
+
 @dataclass(frozen=True)
 class Parameters:
     """What a preset fixes. Which methods and how many seeds are run does not change a run."""
@@ -59,8 +63,8 @@ class Run:
 
     @property
     def key(self) -> str:
-        """A name that tells it from all other runs of its experiment, fit for a file."""
-        return quote(",".join(f"{k}={v}" for k, v in self.columns.items()), safe="=,+ ")
+        """A name that tells it from all other runs of its experiment."""
+        return ",".join(f"{k}={quote(str(v), safe='+ ')}" for k, v in self.columns.items())
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import spearmanr
 
-from .cases import WORST_R2
+from ..evaluate.metrics import WORST_R2, lower_is_better, metric_title
 
-LOWER_IS_BETTER = {"logloss", "rmse", "shd", "seconds"}
 CLEAR = 2.0  # standard errors
 
 
@@ -52,7 +51,7 @@ def per_seed(rows: pd.DataFrame, metric: str, method: str, by: Sequence[str] = (
 def better(claim: str, rows: pd.DataFrame, metric: str, winner: str, loser: str) -> Statement:
     """Whether one method beats another on the same seeds."""
     difference = (per_seed(rows, metric, winner) - per_seed(rows, metric, loser)).dropna()
-    if metric in LOWER_IS_BETTER:
+    if lower_is_better(metric):
         difference = -difference
     return mean_effect(claim, difference, metric_title(metric))
 
@@ -86,16 +85,3 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(spearmanr(x, y).statistic)
-
-
-def metric_title(metric: str) -> str:
-    """A metric's name in tables and figures."""
-    return {
-        "r2": "R²",
-        "rmse": "RMSE",
-        "logloss": "log-loss",
-        "auc": "AUC",
-        "apr": "APR",
-        "shd": "SHD",
-        "seconds": "s",
-    }.get(metric, metric)

@@ -1,9 +1,8 @@
-"""A folder of results: one small file per run, and a manifest of what the runs have in common."""
+"""A folder of results: the log of its runs, and a manifest of what the runs have in common."""
 
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -13,9 +12,10 @@ from typing import Any
 import pandas as pd
 
 from .._runtime.files import atomic_write_text
+from ..evaluate.log import RunLog
 from .runs import Outcome, Parameters, Run
 
-MANIFEST, RUNS = "manifest.json", "runs"
+MANIFEST, RUNS = "manifest.json", "runs.jsonl"
 # These say which runs there are, not what a run is: a folder may grow by them.
 EXTENT = ("methods", "n_seeds", "first_seed")
 
@@ -26,6 +26,8 @@ class Store:
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._log = RunLog(folder / RUNS)
+        self._known = self._log.read()
 
     @classmethod
     def open(cls, folder: Path, manifest: dict[str, Any], fresh: bool = False) -> Store:
@@ -33,10 +35,11 @@ class Store:
 
         `fresh` removes the runs that are there.
         """
-        (folder / RUNS).mkdir(parents=True, exist_ok=True)
-        store = cls(folder, manifest)
+        folder.mkdir(parents=True, exist_ok=True)
         if fresh:
-            store._clear()
+            for name in (MANIFEST, RUNS):
+                (folder / name).unlink(missing_ok=True)
+        store = cls(folder, manifest)
         found = store._written_manifest()
         if found is not None and found != manifest:
             changed = [k for k in {**found, **manifest} if found.get(k) != manifest.get(k)]
@@ -52,39 +55,32 @@ class Store:
         return store
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
-        return [run for run in runs if not self._path(run).exists()]
+        return [run for run in runs if run.key not in self._known]
 
     def add(self, outcome: Outcome) -> None:
         content = {
             "run": outcome.run.columns,
             "seconds": outcome.seconds,
-            "rows": [_without_nan(row) for row in outcome.rows],
+            "rows": [{**row, "value": float(row["value"])} for row in outcome.rows],
             "notes": list(outcome.notes),
         }
-        atomic_write_text(self._path(outcome.run), _json(content))
+        self._log.append(outcome.run.key, content)
+        self._known[outcome.run.key] = content
 
     def rows(self, runs: Iterable[Run]) -> pd.DataFrame:
         """All rows of those of the runs that are there, in the order of the runs."""
-        records = []
-        for run in runs:
-            if self._path(run).exists():
-                content = json.loads(self._path(run).read_text("utf-8"))
-                for row in content["rows"]:
-                    row = {**row, "value": math.nan if row["value"] is None else row["value"]}
-                    records.append({**content["run"], **row, "seconds": content["seconds"]})
-        return pd.DataFrame(records)
-
-    def _path(self, run: Run) -> Path:
-        return self.folder / RUNS / f"{run.key}.json"
+        found = [self._known[run.key] for run in runs if run.key in self._known]
+        return pd.DataFrame(
+            [
+                {**content["run"], **row, "seconds": content["seconds"]}
+                for content in found
+                for row in content["rows"]
+            ]
+        )
 
     def _written_manifest(self) -> dict[str, Any] | None:
         path = self.folder / MANIFEST
         return json.loads(path.read_text("utf-8")) if path.exists() else None
-
-    def _clear(self) -> None:
-        (self.folder / MANIFEST).unlink(missing_ok=True)
-        for path in (self.folder / RUNS).glob("*.json"):
-            path.unlink()
 
 
 def manifest_of(name: str, preset: str, parameters: Parameters) -> dict[str, Any]:
@@ -119,11 +115,6 @@ def _git(folder: Path, *words: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
-    value = float(row["value"])
-    return {**row, "value": value if math.isfinite(value) else None}
 
 
 def _json(content: Any) -> str:

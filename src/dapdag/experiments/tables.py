@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from ..evaluate import metrics
 from .methods import title
-from .statements import LOWER_IS_BETTER, metric_title, per_seed
+from .statements import per_seed
 
 Cell = Callable[[pd.Series], str]
 
@@ -53,7 +54,7 @@ def method_table(
         }
     )
     judged = means.loc[[m for m in names if rivals(m)]]
-    lowest = metric in LOWER_IS_BETTER if low is None else low
+    lowest = metrics.lower_is_better(metric) if low is None else low
     sign = -1 if lowest else 1
     best = (sign * judged).idxmax() if len(judged) > 1 else pd.Series(None, index=columns)
     body = []
@@ -64,7 +65,7 @@ def method_table(
             text = cell(values) if len(values) else "–"
             line.append(f"**{text}**" if best[c] == m else text)
         body.append(line)
-    header = [metric_title(metric), *(f"{column_title}{c}" for c in columns)]
+    header = [metrics.metric_title(metric), *(f"{column_title}{c}" for c in columns)]
     return markdown(header, body)
 
 

@@ -3,7 +3,7 @@
 Every complaint is a ValueError that names the file, the column and the row, and says what to do.
 """
 
-from dapdag.io.columns import MAX_COLUMNS
+from dapdag.data.limits import MAX_COLUMNS
 from dapdag.io.new_rows import NewRows, match_model, read_new_rows
 from dapdag.io.reading import Reading, Rows, column_names, read_table, read_tables
 from dapdag.io.study import Study, prepare_study

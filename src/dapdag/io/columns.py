@@ -12,10 +12,9 @@ import pandas as pd
 from pandas.api import types
 
 from dapdag._runtime.text import counted, quoted
+from dapdag.data.limits import MAX_COLUMNS
 from dapdag.io.reading import Rows
 
-# The graph has a filter for every pair of columns: time and memory grow with their square.
-MAX_COLUMNS = 1000
 MANY_LEVELS = 30
 # A column of text in which at least this share of the cells are numbers was meant to be numbers.
 MOSTLY = 0.5

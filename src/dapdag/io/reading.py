@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dapdag._runtime.text import counted, nearest, quoted
-from dapdag.io._sniff import Text, kind_of, sniff, undecodable
+from dapdag.io.sniffing import Text, kind_of, sniff, undecodable
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz")

@@ -11,7 +11,7 @@ from dapdag.inference.reliability import (
     interval_coverage,
     wilson,
 )
-from dapdag.plotting import _style as style
+from dapdag.plotting import style
 from dapdag.plotting.predictions import column
 from dapdag.record import Bin
 

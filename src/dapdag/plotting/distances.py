@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
-from dapdag.plotting import _style as style
-from dapdag.plotting._labels import shortened
+from dapdag.plotting import style
+from dapdag.plotting.labels import shortened
 
 NEAR_TO_FAR = LinearSegmentedColormap.from_list("dapdag", ["#F7FBFD", "#7FB8DA", "#00476F"])
 # Share of the picture's height that the tree takes.

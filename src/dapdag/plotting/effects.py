@@ -8,8 +8,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from dapdag.effects import EnvironmentEffects
-from dapdag.plotting import _style as style
-from dapdag.plotting._labels import shortened
+from dapdag.plotting import style
+from dapdag.plotting.labels import shortened
 
 N_LARGEST = 20
 ROW_HEIGHT = 0.34  # inches

@@ -10,9 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from numpy.typing import ArrayLike, NDArray
 
-from dapdag.plotting import _style as style
-from dapdag.plotting._labels import shortened
-from dapdag.plotting._plane import name_points, plane_of, plot_plane
+from dapdag.plotting import style
+from dapdag.plotting.labels import shortened
+from dapdag.plotting.plane import name_points, plane_of, plot_plane
 
 SOURCE, TARGET, OUTSIDE = "source", "target", "target outside the sources"
 COLORS = {SOURCE: style.BLUE, TARGET: style.GREEN, OUTSIDE: style.VERMILLION}

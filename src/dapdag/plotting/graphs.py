@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from dapdag.graph import edge_differences
-from dapdag.plotting import _style as style
-from dapdag.plotting._graph_artists import (
+from dapdag.plotting import style
+from dapdag.plotting.graph_artists import (
     CORRECT,
     EXTRA,
     MISSING,
@@ -24,7 +24,7 @@ from dapdag.plotting._graph_artists import (
     draw_node,
     wrapped,
 )
-from dapdag.plotting._layout import Edge, Layout, Node, layered_layout
+from dapdag.plotting.layout import Edge, Layout, Node, layered_layout
 
 LARGEST_ZOOM, LARGEST_FIGURE = 1.3, np.array([20.0, 14.0])
 # Nodes on which E acts with at least this share of its strongest action are marked.

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import r2_score
 
-from dapdag.plotting import _style as style
+from dapdag.plotting import style
 
 N_BINS = 10
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from .._runtime.text import number, percent, plural
 from ..inference.reliability import wilson
-from ..plotting._labels import shortened
-from ..plotting._plane import RADIUS_95, plane_of
+from ..plotting.labels import shortened
+from ..plotting.plane import RADIUS_95, plane_of
 from ..record import Bin
 from .markup import Markup, tag
 from .names import write_names
@@ -77,10 +77,9 @@ def reliability(bins: Sequence[Bin], xlabel: str, ylabel: str) -> Markup:
         *(whisker(frame, b.predicted, a, c) for b, a, c in zip(bins, low, high, strict=True)),
         polyline(frame, predicted, observed, "line"),
         *(
-            dot(
-                float(frame.across(b.predicted)),
-                float(frame.up(b.observed)),
-                "point",
+            _bin_dot(
+                frame,
+                b,
                 f"predicted {percent(b.predicted)}, observed {percent(b.observed)} "
                 f"of {plural(b.rows, 'row')}",
                 float(np.clip(2.5 + b.rows**0.5 / 6, 3, 7)),
@@ -93,6 +92,11 @@ def reliability(bins: Sequence[Bin], xlabel: str, ylabel: str) -> Markup:
     return chart(frame, marks, xlabel, ylabel, description)
 
 
+def _bin_dot(frame: Frame, b: Bin, text: str, *radius: float) -> Markup:
+    across, up = float(frame.across(b.predicted)), float(frame.up(b.observed))
+    return dot(across, up, "point", text, *radius)
+
+
 def predicted_against_observed(bins: Sequence[Bin], label: str) -> Markup:
     """Mean label against prediction in bins of rows."""
     both = [v for b in bins for v in (b.predicted, b.observed)]
@@ -102,10 +106,9 @@ def predicted_against_observed(bins: Sequence[Bin], label: str) -> Markup:
         polyline(frame, limits, limits, "diagonal"),
         polyline(frame, [b.predicted for b in bins], [b.observed for b in bins], "line"),
         *(
-            dot(
-                float(frame.across(b.predicted)),
-                float(frame.up(b.observed)),
-                "point",
+            _bin_dot(
+                frame,
+                b,
                 f"predicted {number(b.predicted)}, observed {number(b.observed)}, "
                 f"{plural(b.rows, 'row')}",
             )

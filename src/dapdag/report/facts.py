@@ -17,10 +17,10 @@ from .._runtime.text import level, listing
 from .._sklearn.sites import adapt
 from ..data.schema import cell_faults
 from ..effects import EnvironmentEffects, column_variables, environment_effects
+from ..evaluate.prediction import COVERAGE
 from ..record import Column, Record, describe_column
 from .scores import NewScores, score_new
 
-COVERAGE = 0.9
 Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
 MAX_EFFECTS = 400

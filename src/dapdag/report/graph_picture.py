@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._runtime.text import number, signed
-from ..plotting._graph_artists import LINE_HEIGHT, RING, box_size, wrapped
-from ..plotting._layout import Box, layered_layout
+from ..plotting.graph_artists import LINE_HEIGHT, RING, box_size, wrapped
 from ..plotting.graphs import ENVIRONMENT_SHARE
+from ..plotting.layout import Box, layered_layout
 from .facts import Facts
 from .markup import Markup, tag
 

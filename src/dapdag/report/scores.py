@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from ..evaluate.metrics import METRICS, class_scores, number_scores
-from ..evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
+from ..evaluate.metrics import class_scores, number_scores
+from ..evaluate.prediction import ClassPrediction, NumberPrediction, normal_interval
 from ..inference.reliability import equal_bins
 from ..record import Bin
 
@@ -43,11 +42,6 @@ class NewScores:
     bins: list[Bin]  # of probabilities; none for numbers
 
 
-def title(metric: str) -> str:
-    named = METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
-    return named.replace(" - ", " − ")
-
-
 def score_new(
     model: Any,
     truth: NDArray,
@@ -63,8 +57,7 @@ def score_new(
             return {}
         if probability is None:
             assert std is not None
-            half = norm.ppf((1 + COVERAGE) / 2) * std[rows]
-            interval = np.column_stack([mean[rows] - half, mean[rows] + half])
+            interval = normal_interval(mean[rows], std[rows])
             found: Mapping = number_scores(
                 truth[rows], NumberPrediction(mean[rows], std[rows], interval)
             )

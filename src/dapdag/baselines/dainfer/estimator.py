@@ -96,7 +96,7 @@ class _DAInfer(DomainEstimator):
 
     def _labelled(self, sample: Sample) -> tuple[NDArray, NDArray, NDArray]:
         """Encoded cells and observed variables of the labelled sources, and their positions."""
-        rows = np.flatnonzero(sample.is_source & pd.notna(sample.y))
+        rows = sample.labelled
         label = self._table_.encode_label(sample.y[rows])
         values, observed = self._table_.encode(sample.X.iloc[rows])
         ones = np.ones((len(rows), 1), dtype=np.float32)

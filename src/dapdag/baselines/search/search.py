@@ -90,7 +90,7 @@ class _DomainSearch(DomainEstimator):
         self, parameters: Mapping[str, Any], sample: Sample, held_out: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         """Numbers, or the probability of each of `classes_`, of the held-out rows."""
-        rows = np.setdiff1d(_labelled(sample), held_out)
+        rows = np.setdiff1d(sample.labelled, held_out)
         y, domain = sample.y[rows], sample.domain[rows]
         as_targets = -1 - sample.domain[held_out]
         if self.needs_target:
@@ -162,16 +162,12 @@ def source_folds(sample: Sample, n_folds: int, random_state: int) -> list[NDArra
     if n_folds < 2:
         raise ValueError(f"n_folds must be at least 2, got {n_folds}")
     rng = np.random.default_rng(random_state)
-    rows = _labelled(sample)
+    rows = sample.labelled
     sources = rng.permutation(np.unique(sample.domain[rows]))
     if len(sources) == 1:
         return [np.sort(part) for part in np.array_split(rng.permutation(rows), n_folds)]
     groups = np.array_split(sources, min(n_folds, len(sources)))
     return [rows[np.isin(sample.domain[rows], group)] for group in groups]
-
-
-def _labelled(sample: Sample) -> NDArray[np.intp]:
-    return np.flatnonzero(sample.is_source & pd.notna(sample.y))
 
 
 def _domain_losses(
@@ -180,7 +176,7 @@ def _domain_losses(
     """One loss per domain among the rows."""
     domain, y = sample.domain[rows], sample.y[rows]
     if sample.classes is None:
-        spread = float(np.var(sample.y[_labelled(sample)].astype(float))) or 1.0
+        spread = float(np.var(sample.y[sample.labelled].astype(float))) or 1.0
         loss = (predicted - y.astype(float)) ** 2 / spread
         return [min(float(loss[domain == d].mean()), WORST_RATIO) for d in np.unique(domain)]
     code = np.searchsorted(sample.classes, y.astype(sample.classes.dtype))

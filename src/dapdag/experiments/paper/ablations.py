@@ -7,7 +7,7 @@ label has predictors of its own, and the DAG loss acts on it through the environ
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +15,24 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...plotting._style import BLUE, GREY, INK, ORANGE
-from ..cases import Case, first_sources, fit_all, predictions, scores
+from ...evaluate.metrics import metric_title
+from ...plotting.style import BLUE, GREY, INK, ORANGE
+from ..cases import (
+    METRICS,
+    Case,
+    first_sources,
+    fit_all,
+    predictions,
+    same_setting,
+    scores,
+    simulated,
+)
 from ..figures import new_figure, shared_legend, tidy
 from ..methods import usable
-from ..runs import Budget, Experiment, Outcome, Parameters, Run
-from ..statements import Statement, mean_effect, metric_title, per_seed
+from ..runs import QUICK, TINY, Outcome, Parameters, Run
+from ..statements import Statement, mean_effect, per_seed
 from ..tables import markdown, mean_and_deviation
-from .comparison import METRICS, simulated
-from .paper_numbers import ABLATIONS
+from .numbers import ABLATIONS
 
 PARTS = ("Rec", "Dag", "Spa")
 FULL = "Rec+Dag+Spa"
@@ -74,10 +83,6 @@ def runs(parameters: AblationParameters, seeds: Sequence[int], names: Sequence[s
         for seed in seeds
     ]
     return found
-
-
-def together(run: Run) -> Hashable:
-    return run.setting, run.method
 
 
 def compute(parameters: AblationParameters, runs: Sequence[Run]) -> list[Outcome]:
@@ -184,7 +189,7 @@ def statements(rows: pd.DataFrame, parameters: AblationParameters) -> list[State
     names = {"Rec": "reconstruction", "Dag": "the acyclicity penalty", "Spa": "the group lasso"}
     for task in dict.fromkeys(rows["task"]):
         part, metric = rows[rows["task"] == task], METRICS[task][0]
-        sign = 1 if metric == "logloss" else -1
+        sign = 1 if metric == "log_loss" else -1
         for form in [f for f in FORMS if f in set(part["form"])]:
             for removed, variant in without.items():
                 if {variant, FULL} <= set(part["method"]):
@@ -196,31 +201,23 @@ def statements(rows: pd.DataFrame, parameters: AblationParameters) -> list[State
     return found
 
 
-EXPERIMENT = Experiment(
-    name="ablations",
-    title="Ablations of the DAG loss",
-    presets={
-        "quick": AblationParameters(
-            methods=(*VARIANTS, REFERENCE),
-            n_seeds=6,
-            n_sources=(7,),
-            budget=Budget(n_members=1, max_epochs=100),
-        ),
-        "paper": AblationParameters(methods=(*VARIANTS, REFERENCE), n_seeds=30),
-        "tiny": AblationParameters(
-            methods=("Dag+Spa", FULL),
-            n_seeds=2,
-            n_sources=(3,),
-            n_rows=60,
-            forms=("default",),
-            tasks=("regression",),
-            budget=Budget(n_members=1, max_epochs=5),
-        ),
-    },
-    runs=runs,
-    compute=compute,
-    together=together,
-    table=table,
-    figure=figure,
-    statements=statements,
-)
+TITLE = "Ablations of the DAG loss"
+PRESETS = {
+    "quick": AblationParameters(
+        methods=(*VARIANTS, REFERENCE),
+        n_seeds=6,
+        n_sources=(7,),
+        budget=QUICK,
+    ),
+    "paper": AblationParameters(methods=(*VARIANTS, REFERENCE), n_seeds=30),
+    "tiny": AblationParameters(
+        methods=("Dag+Spa", FULL),
+        n_seeds=2,
+        n_sources=(3,),
+        n_rows=60,
+        forms=("default",),
+        tasks=("regression",),
+        budget=TINY,
+    ),
+}
+together = same_setting

@@ -17,13 +17,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ...datasets import DomainData
-from ...plotting._style import BLUE, INK, VERMILLION
+from ...evaluate.distances import sinkhorn_distance
+from ...plotting.style import BLUE, INK, VERMILLION
+from ..cases import MAKE
 from ..figures import new_figure, shared_legend, tidy
-from ..runs import Experiment, Outcome, Parameters, Run
-from ..sinkhorn import sinkhorn_distance
+from ..runs import Outcome, Parameters, Run
 from ..statements import Statement, mean_effect, rank_correlation
 from ..tables import markdown, mean_and_error
-from .comparison import MAKE
 
 SINKHORN = "sinkhorn"
 ROWS_SHOWN = {True: "all variables", False: "features only"}
@@ -191,18 +191,10 @@ def statements(rows: pd.DataFrame, parameters: DistanceParameters) -> list[State
     return results
 
 
-EXPERIMENT = Experiment(
-    name="distances",
-    title="Difference of E against Sinkhorn distance",
-    presets={
-        "quick": DistanceParameters(methods=(SINKHORN,), n_seeds=6),
-        "paper": DistanceParameters(methods=(SINKHORN,), n_seeds=30),
-        "tiny": DistanceParameters(methods=(SINKHORN,), n_seeds=2, n_domains=4, n_rows=40),
-    },
-    runs=runs,
-    compute=compute,
-    table=table,
-    figure=figure,
-    statements=statements,
-    trains=False,
-)
+TITLE = "Difference of E against Sinkhorn distance"
+PRESETS = {
+    "quick": DistanceParameters(methods=(SINKHORN,), n_seeds=6),
+    "paper": DistanceParameters(methods=(SINKHORN,), n_seeds=30),
+    "tiny": DistanceParameters(methods=(SINKHORN,), n_seeds=2, n_domains=4, n_rows=40),
+}
+TRAINS = False

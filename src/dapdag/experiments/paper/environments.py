@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...plotting._style import BLUE, VERMILLION
+from ...plotting.style import BLUE, VERMILLION
 from .. import methods
-from ..cases import Case, first_sources, fit_all
+from ..cases import Case, first_sources, fit_all, same_setting, simulated
 from ..figures import means_over, new_figure, shared_legend, tidy
-from ..runs import Budget, Experiment, Outcome, Parameters, Row, Run
+from ..runs import QUICK, TINY, Outcome, Parameters, Row, Run
 from ..statements import Statement, mean_effect, per_seed
 from ..tables import method_table
-from .comparison import simulated
 
 TASK = "regression"
 PAIRS_SHOWN = 15
@@ -38,10 +37,6 @@ def runs(
         for method in methods.usable(names, TASK)
         for seed in seeds
     ]
-
-
-def together(run: Run) -> Hashable:
-    return run.setting, run.method
 
 
 def compute(parameters: EnvironmentParameters, runs: Sequence[Run]) -> list[Outcome]:
@@ -151,26 +146,16 @@ def statements(rows: pd.DataFrame, parameters: EnvironmentParameters) -> list[St
     return found
 
 
-EXPERIMENT = Experiment(
-    name="environments",
-    title="Learned against true differences of E",
-    presets={
-        "quick": EnvironmentParameters(
-            methods=("dapdag-b", "brm"), n_seeds=6, budget=Budget(n_members=1, max_epochs=100)
-        ),
-        "paper": EnvironmentParameters(methods=("dapdag-b", "dapdag", "brm"), n_seeds=30),
-        "tiny": EnvironmentParameters(
-            methods=("dapdag-b",),
-            n_seeds=2,
-            n_sources=(3,),
-            n_rows=60,
-            budget=Budget(n_members=1, max_epochs=5),
-        ),
-    },
-    runs=runs,
-    compute=compute,
-    together=together,
-    table=table,
-    figure=figure,
-    statements=statements,
-)
+TITLE = "Learned against true differences of E"
+PRESETS = {
+    "quick": EnvironmentParameters(methods=("dapdag-b", "brm"), n_seeds=6, budget=QUICK),
+    "paper": EnvironmentParameters(methods=("dapdag-b", "dapdag", "brm"), n_seeds=30),
+    "tiny": EnvironmentParameters(
+        methods=("dapdag-b",),
+        n_seeds=2,
+        n_sources=(3,),
+        n_rows=60,
+        budget=TINY,
+    ),
+}
+together = same_setting

@@ -21,12 +21,11 @@ from ...datasets import make_random_sem_domains
 from ...graph import compare_graphs
 from ...graph_baselines import GRAPH_METHODS
 from .. import methods
-from ..cases import Case, first_sources, fit_all, predictions, scores
+from ..cases import N_DOMAINS, Case, first_sources, fit_all, predictions, same_setting, scores
 from ..figures import look, means_over, new_figure, shared_legend, tidy
-from ..runs import Budget, Experiment, Outcome, Parameters, Row, Run
+from ..runs import QUICK, TINY, Outcome, Parameters, Row, Run
 from ..statements import Statement, better, mean_effect, per_seed, rank_correlation
 from ..tables import method_table
-from .comparison import N_DOMAINS
 
 TASK = "regression"
 # Our method and the parameters that make it the paper's form.
@@ -69,7 +68,7 @@ def runs(parameters: GraphParameters, seeds: Sequence[int], names: Sequence[str]
 
 
 def together(run: Run) -> Hashable:
-    return (run.setting, run.method) if run.method in FORMS else run
+    return same_setting(run) if run.method in FORMS else run
 
 
 def compute(parameters: GraphParameters, runs: Sequence[Run]) -> list[Outcome]:
@@ -250,32 +249,23 @@ def _agreement(rows: pd.DataFrame, method: str) -> Statement:
     return Statement(claim, correlation, error, len(points), "rank correlation")
 
 
-EXPERIMENT = Experiment(
-    name="graphs",
-    title="Evaluation of DAG learning",
-    presets={
-        "quick": GraphParameters(
-            methods=(*FORMS, *FAST_PEERS),
-            n_seeds=6,
-            n_variables=(5, 10, 20),
-            n_sources=(3, 9),
-            budget=Budget(n_members=1, max_epochs=100),
-        ),
-        "paper": GraphParameters(methods=(*FORMS, *FAST_PEERS, *SLOW_PEERS), n_seeds=30),
-        "tiny": GraphParameters(
-            methods=("dapdag-b", "r2-sort", "cdnod", "empty"),
-            n_seeds=2,
-            n_variables=(8,),
-            n_sources=(3,),
-            variables_by_sources=8,
-            n_rows=60,
-            budget=Budget(n_members=1, max_epochs=5),
-        ),
-    },
-    runs=runs,
-    compute=compute,
-    together=together,
-    table=table,
-    figure=figure,
-    statements=statements,
-)
+TITLE = "Evaluation of DAG learning"
+PRESETS = {
+    "quick": GraphParameters(
+        methods=(*FORMS, *FAST_PEERS),
+        n_seeds=6,
+        n_variables=(5, 10, 20),
+        n_sources=(3, 9),
+        budget=QUICK,
+    ),
+    "paper": GraphParameters(methods=(*FORMS, *FAST_PEERS, *SLOW_PEERS), n_seeds=30),
+    "tiny": GraphParameters(
+        methods=("dapdag-b", "r2-sort", "cdnod", "empty"),
+        n_seeds=2,
+        n_variables=(8,),
+        n_sources=(3,),
+        variables_by_sources=8,
+        n_rows=60,
+        budget=TINY,
+    ),
+}

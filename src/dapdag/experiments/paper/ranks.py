@@ -7,7 +7,7 @@ sources and a target.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import networkx as nx
@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 
 from ...datasets import make_regression_domains
 from ...datasets.synthetic import regression_model
+from ...evaluate.metrics import WORST_R2
 from .. import methods
-from ..cases import Case, first_sources, score_runs
+from ..cases import N_DOMAINS, NETWORKS, Case, first_sources, same_setting, score_runs
 from ..figures import look, new_figure, shared_legend, tidy
-from ..runs import Budget, Experiment, Outcome, Parameters, Run
-from ..statements import WORST_R2, Statement, mean_effect, slope
+from ..runs import TINY, Budget, Outcome, Parameters, Run
+from ..statements import Statement, mean_effect, slope
 from ..tables import markdown, mean_and_error
-from .comparison import N_DOMAINS, NETWORKS
 
 TASK = "regression"
 LABELS = ("X1", "X2", "X3", "X4", "X5", "X6", "X7", "Y")
@@ -54,10 +54,6 @@ def runs(parameters: RankParameters, seeds: Sequence[int], names: Sequence[str])
         for label in parameters.labels
         for seed in seeds
     ]
-
-
-def together(run: Run) -> Hashable:
-    return run.setting, run.method
 
 
 def compute(parameters: RankParameters, runs: Sequence[Run]) -> list[Outcome]:
@@ -235,27 +231,17 @@ def statements(rows: pd.DataFrame, parameters: RankParameters) -> list[Statement
     return found
 
 
-EXPERIMENT = Experiment(
-    name="ranks",
-    title="Rank by target variable and by distance",
-    presets={
-        "quick": RankParameters(
-            methods=NETWORKS, n_seeds=6, budget=Budget(n_members=1, max_epochs=60)
-        ),
-        "paper": RankParameters(methods=NETWORKS, n_seeds=30),
-        "tiny": RankParameters(
-            methods=("dapdag-b", "mlp"),
-            n_seeds=2,
-            labels=("X5", "Y"),
-            n_sources=3,
-            n_rows=60,
-            budget=Budget(n_members=1, max_epochs=5),
-        ),
-    },
-    runs=runs,
-    compute=compute,
-    together=together,
-    table=table,
-    figure=figure,
-    statements=statements,
-)
+TITLE = "Rank by target variable and by distance"
+PRESETS = {
+    "quick": RankParameters(methods=NETWORKS, n_seeds=6, budget=Budget(n_members=1, max_epochs=60)),
+    "paper": RankParameters(methods=NETWORKS, n_seeds=30),
+    "tiny": RankParameters(
+        methods=("dapdag-b", "mlp"),
+        n_seeds=2,
+        labels=("X5", "Y"),
+        n_sources=3,
+        n_rows=60,
+        budget=TINY,
+    ),
+}
+together = same_setting

@@ -18,12 +18,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ...datasets import make_random_sem_domains
 from .. import methods
-from ..cases import first_sources, predictions, scores
+from ..cases import N_DOMAINS, first_sources, predictions, scores
 from ..figures import means_over, new_figure, shared_legend, tidy
-from ..runs import Budget, Experiment, Outcome, Parameters, Run
+from ..runs import QUICK, TINY, Outcome, Parameters, Run
 from ..statements import Statement, better, mean_effect, per_seed
 from ..tables import method_table
-from .comparison import N_DOMAINS
 
 TASK = "regression"
 
@@ -138,30 +137,22 @@ def statements(rows: pd.DataFrame, parameters: ScalabilityParameters) -> list[St
     return found
 
 
-EXPERIMENT = Experiment(
-    name="scalability",
-    title="Performance and scalability",
-    presets={
-        "quick": ScalabilityParameters(
-            methods=("dapdag-b", "dainfer", "mdan"),
-            n_seeds=2,
-            n_variables=(5, 10, 30),
-            budget=Budget(n_members=1, max_epochs=100),
-        ),
-        "paper": ScalabilityParameters(methods=("dapdag-b", "dainfer", "mdan"), n_seeds=10),
-        "tiny": ScalabilityParameters(
-            methods=("dapdag-b",),
-            n_seeds=2,
-            n_variables=(8,),
-            n_sources=3,
-            n_rows=60,
-            budget=Budget(n_members=1, max_epochs=5),
-        ),
-    },
-    runs=runs,
-    compute=compute,
-    table=table,
-    figure=figure,
-    statements=statements,
-    timed=True,
-)
+TITLE = "Performance and scalability"
+PRESETS = {
+    "quick": ScalabilityParameters(
+        methods=("dapdag-b", "dainfer", "mdan"),
+        n_seeds=2,
+        n_variables=(5, 10, 30),
+        budget=QUICK,
+    ),
+    "paper": ScalabilityParameters(methods=("dapdag-b", "dainfer", "mdan"), n_seeds=10),
+    "tiny": ScalabilityParameters(
+        methods=("dapdag-b",),
+        n_seeds=2,
+        n_variables=(8,),
+        n_sources=3,
+        n_rows=60,
+        budget=TINY,
+    ),
+}
+TIMED = True

@@ -18,17 +18,17 @@ from matplotlib.figure import Figure
 from ...datasets import DomainData
 from ...datasets.maggic_like import PAPER_SIZES, make_maggic_like
 from ...evaluate.distances import describe_targets
+from ...evaluate.metrics import WORST_R2, lower_is_better, metric_title
 from .. import methods
-from ..cases import Case, score_runs
+from ..cases import METRICS, Case, score_runs
 from ..figures import look, new_figure, shared_legend, tidy
-from ..runs import Budget, Experiment, Outcome, Parameters, Row, Run
-from ..statements import LOWER_IS_BETTER, WORST_R2, Statement, mean_effect, metric_title, slope
+from ..runs import QUICK, TINY, Outcome, Parameters, Row, Run
+from ..statements import Statement, mean_effect, slope
 from ..tables import markdown, mean_and_deviation
-from .comparison import METRICS
-from .paper_numbers import STUDIES_AUC
+from .numbers import STUDIES_AUC
 
 SIMULATED = "maggic_like"
-SHOWN = {"classification": ("auc", "apr", "logloss"), "regression": METRICS["regression"]}
+SHOWN = {"classification": ("auc", "apr", "log_loss"), "regression": METRICS["regression"]}
 PAPERS = ("dapdag-b", "castle", "missforest", "brm", "mdan", "mlp")
 
 
@@ -131,7 +131,7 @@ def table(rows: pd.DataFrame, parameters: StudyParameters) -> str:
 def _table(rows: pd.DataFrame, metric: str) -> str:
     part = rows[rows["metric"] == metric]
     means = per_study(rows, metric)
-    lowest = metric in LOWER_IS_BETTER
+    lowest = lower_is_better(metric)
     body = []
     for study, values in means.iterrows():
         own = part[part["study"] == study]
@@ -181,7 +181,7 @@ def statements(rows: pd.DataFrame, parameters: StudyParameters) -> list[Statemen
         means = per_study(rows, metric)
         if "dapdag-b" not in means or means.shape[1] < 2:
             continue
-        sign = -1 if metric in LOWER_IS_BETTER else 1
+        sign = -1 if lower_is_better(metric) else 1
         unit = metric_title(metric)
         rivals = means.drop(columns="dapdag-b")
         for rival in rivals:
@@ -199,12 +199,13 @@ def statements(rows: pd.DataFrame, parameters: StudyParameters) -> list[Statemen
     return found
 
 
+TITLE = "Scores per held-out study"
 PRESETS = {
     "quick": StudyParameters(
         # MissForest alone would take ten minutes.
         methods=(*(m for m in PAPERS if m != "missforest"), "boosting", "linear"),
         n_seeds=2,
-        budget=Budget(n_members=1, max_epochs=100),
+        budget=QUICK,
     ),
     "paper": StudyParameters(
         methods=(*PAPERS, "boosting", "lightgbm", "forest", "linear"), n_seeds=10
@@ -214,18 +215,6 @@ PRESETS = {
         n_seeds=2,
         env_dim=1,
         sizes=(60, 48, 54, 40),
-        budget=Budget(n_members=1, max_epochs=5),
+        budget=TINY,
     ),
 }
-
-EXPERIMENT = Experiment(
-    name="studies",
-    title="Scores per held-out study",
-    presets=PRESETS,
-    runs=runs,
-    compute=compute,
-    together=together,
-    table=table,
-    figure=figure,
-    statements=statements,
-)

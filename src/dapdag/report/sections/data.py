@@ -114,11 +114,10 @@ def _spread(facts: Facts, sources: Sequence[Source]) -> Markup | None:
 
 def _columns(facts: Facts) -> Markup:
     shown = facts.columns[:MAX_COLUMNS]
-    missing = facts.record.missing().to_numpy(dtype=float)
-    weights = [source.rows for source in facts.record.sources]
+    missing = facts.record.missing_overall()
     rows = []
     for k, column in enumerate(shown):
-        share = float(np.average(missing[k], weights=weights))
+        share = float(missing.iloc[k])
         gap = tag("span", percent(share), bar(share, "muted"), class_="with-bar")
         rows.append([column.name, KINDS[column.kind], _values(column), gap])
     more = len(facts.columns) - len(shown)

@@ -7,13 +7,13 @@ import pandas as pd
 
 from ..._runtime.text import listing, number, plural
 from ...plotting import environment_distances
+from ...plotting.style import Z95
 from ..charts import plane
 from ..facts import Facts
 from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..strips import interval, scale
 from ..svg import padded, ticks
 
-Z95 = 1.96
 MAX_ROWS = 120
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from ..._runtime.text import plural, score
+from ...evaluate.metrics import metric_title
 from ..facts import Facts
 from ..markup import Markup, details, markup, paragraph, table, tag
-from ..scores import title
 from .predictions import glossary
 
 SIGNED = ("calibration",)
@@ -77,7 +77,7 @@ def _table(means: pd.Series, method: str, metrics: list[str], outside: set) -> M
     average = [_mean(wide[metric], metric) for metric in metrics]
     rows.append([tag("strong", "Mean"), *(tag("strong", cell) for cell in average)])
     return table(
-        ["Site left out", *(title(m) for m in metrics)],
+        ["Site left out", *(metric_title(m) for m in metrics)],
         rows,
         "Prediction of each site by a model that did not see it",
         numeric=range(1, len(metrics) + 1),
@@ -98,5 +98,5 @@ def _comparison(means: pd.Series, methods: list[str], metric: str) -> Markup:
         for target, row in zip(wide.index, wide.to_numpy(dtype=float), strict=True)
     ]
     return table(
-        ["Site left out", *methods], rows, title(metric), numeric=range(1, len(methods) + 1)
+        ["Site left out", *methods], rows, metric_title(metric), numeric=range(1, len(methods) + 1)
     )

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 
 from ..._runtime.text import level, number, percent, plural, score
+from ...evaluate.metrics import metric_title
 from ..charts import histogram, scatter
 from ..facts import COVERAGE, Facts, New, Z
 from ..markup import Markup, details, figure, markup, paragraph, table, tag
-from ..scores import MEANING, title
+from ..scores import MEANING
 from ..strips import bar, interval
 from ..svg import padded
 
@@ -136,7 +137,7 @@ def _how_well(facts: Facts, new: New) -> Markup | None:
     parts = [
         tag("h3", "How well, now that the outcomes are known"),
         table(
-            ["Site", "Rows", *(title(m) for m in names)],
+            ["Site", "Rows", *(metric_title(m) for m in names)],
             rows,
             "Predictions of the new table against its outcomes",
             numeric=range(1, 2 + len(names)),
@@ -159,7 +160,7 @@ def glossary(metrics: list[str]) -> Markup | None:
     known = [m for m in metrics if m in MEANING]
     if not known:
         return None
-    terms = [[tag("dt", title(m)), tag("dd", MEANING[m])] for m in known]
+    terms = [[tag("dt", metric_title(m)), tag("dd", MEANING[m])] for m in known]
     return details("What these scores mean", tag("dl", terms))
 
 

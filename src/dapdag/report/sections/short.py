@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._runtime.text import listing, number, percent
+from ...evaluate.metrics import metric_title
 from ..facts import Facts
 from ..markup import Markup, tag
-from ..scores import title
 
 
 class Line(NamedTuple):
@@ -67,7 +67,7 @@ def _predictions(facts: Facts) -> Line | None:
     if new.scores is not None:
         scores = new.scores.overall
         shown = [m for m in ("auc", "log_loss", "r2", "coverage") if m in scores][:2]
-        text += "; " + ", ".join(f"{title(m)} {number(scores[m], 2)}" for m in shown)
+        text += "; " + ", ".join(f"{metric_title(m)} {number(scores[m], 2)}" for m in shown)
     return Line(f"{text}.", "predictions")
 
 
@@ -78,7 +78,8 @@ def _assessment(facts: Facts) -> Line:
     own = scores[scores["method"] == scores["method"].iloc[0]]
     shown = [m for m in ("auc", "log_loss", "r2", "coverage") if (own["metric"] == m).any()][:2]
     said = [
-        f"{title(m)} {number(float(own.loc[own['metric'] == m, 'value'].mean()), 2)}" for m in shown
+        f"{metric_title(m)} {number(float(own.loc[own['metric'] == m, 'value'].mean()), 2)}"
+        for m in shown
     ]
     return Line(f"Known sites when left out: {', '.join(said)} on average.", "left-out")
 

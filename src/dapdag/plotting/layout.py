@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from dapdag.plotting._style import spread
+from dapdag.plotting.style import spread
 
 Node = Hashable
 Edge = tuple[Node, Node]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
 
-from dapdag.plotting._labels import label_points, shortened
+from dapdag.plotting.labels import label_points, shortened
 
 # Beyond this many, only targets are named.
 MAX_NAMES = 25

@@ -15,8 +15,8 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 from numpy.typing import NDArray
 
-from dapdag.plotting import _style as style
-from dapdag.plotting._layout import Box
+from dapdag.plotting import style
+from dapdag.plotting.layout import Box
 
 FONT_SIZE, LINE_HEIGHT = 10.0, 13.5
 PAD_X, PAD_Y, RING = 8.0, 5.0, 3.5
