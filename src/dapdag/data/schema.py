@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
