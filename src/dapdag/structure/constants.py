@@ -1,0 +1,114 @@
+"""All constants of the graph search, each with its reason."""
+
+from __future__ import annotations
+
+# Columns ------------------------------------------------------------------------------------
+
+# A categorical parent costs one coefficient per level; text with more levels is rather a key.
+MAX_LEVELS = 30
+
+# Two columns whose squared correlation reaches this are the same measurement.
+COPY_R2 = 1.0 - 1e-9
+
+# Rounds of regressions that fill missing cells: the draws hardly change after three.
+FILL_ROUNDS = 3
+# Donors among which a discrete missing cell is drawn (predictive mean matching).
+FILL_DONORS = 5
+# A site needs this many observed rows per regression coefficient for a regression of its own.
+FILL_ROWS_PER_COEFFICIENT = 3
+
+# Dictionary ---------------------------------------------------------------------------------
+
+# Polynomials up to this degree follow a tanh, a ReLU or a logarithm closely enough that what
+# is left over is below the noise at a few thousand rows.
+DEGREE = 7
+# Prior variance of the coefficient of each degree, in units of the noise variance. The lower
+# degrees may be large; higher ones are corrections.
+MAIN_VARIANCE = (4.0, 2.0, 1.0, 0.5, 0.3, 0.2, 0.1)
+# Level contrasts of a categorical parent have no order: one variance for all.
+CONTRAST_VARIANCE = 2.0
+# Products of two parents up to this total degree; each degree halves the prior variance.
+PAIR_DEGREE = 5
+PAIR_VARIANCE = 0.25
+PAIR_DECAY = 0.5
+# The product of three parents.
+TRIPLE_VARIANCE = 0.1
+# The intercept is nearly free.
+INTERCEPT_VARIANCE = 1e4
+
+# Site effects -------------------------------------------------------------------------------
+
+# Prior variance of a site's own intercept, in units of the noise variance.
+SITE_INTERCEPT_VARIANCE = 1.0
+# Levels of what may differ between sites: (highest main degree, variance of the first degree,
+# its decay per degree, highest total degree of products).
+SITE_LEVELS = (
+    (0, 0.0, 1.0, 0),  # none
+    (0, 0.0, 1.0, 0),  # intercept
+    (1, 0.25, 1.0, 0),  # slopes
+    (3, 0.25, 0.5, 2),  # curves
+    (7, 1.0, 0.8, 3),  # curves and products
+)
+# A level is tried when the simpler one is at most this many nats below the best.
+LEVEL_MARGIN = 3.0
+# Site noise variances are estimated within this factor of their geometric mean.
+NOISE_RATIO = 1e3
+
+# Noise --------------------------------------------------------------------------------------
+
+# Residual variance below this share of the variable's variance is rounding, not noise.
+NOISE_FLOOR = 1e-6
+# Below this share, coefficients are huge in units of the noise and get a wider prior.
+SMALL_NOISE = 0.1
+# Pólya tree for the residual density: its k-th split has the prior Beta(c k², c k²); the
+# evidence is averaged over these c (large c: close to the normal law).
+TREE_CONCENTRATIONS = (0.5, 4.0)
+TREE_MAX_DEPTH = 10
+# Distinct values of the variable per bin of the deepest level, so that no bin tells whether
+# values are rounded.
+TREE_VALUES_PER_BIN = 8
+# A variable with fewer values than this depth needs is not tried on the normal scale.
+MIN_NORMAL_SCALE_DEPTH = 5
+# Rows beyond which residual densities and logistic regressions use an equal share of every
+# site, with their log evidence scaled up.
+MAX_DENSITY_ROWS = 20_000
+
+# Search -------------------------------------------------------------------------------------
+
+# Nats that an edge has to be worth: prior odds of about 1 : 55, right for sparse graphs.
+EDGE_PENALTY = 4.0
+# Variables that survive the pairwise screen, and candidate parents that forward selection
+# keeps of them: at least, at most.
+SCREEN_SIZE = 16
+MIN_CANDIDATES = 5
+MAX_CANDIDATES = 8
+# Forward selection goes on while the next candidate loses at most this many nats.
+CANDIDATE_MARGIN = 10.0
+# Degree of the main effects in the forward selection.
+SCREEN_DEGREE = 5
+# Rows of the pairwise screen and the forward selection, an equal share of every site.
+MAX_SCREEN_ROWS = 20_000
+# Parent sets up to this size are all scored; larger ones grow from the best `BEAM_WIDTH`.
+FULL_SIZE = 2
+BEAM_WIDTH = 10
+# Up to this many variables the best order is found by dynamic programming over all subsets.
+EXACT_VARIABLES = 14
+# Local searches over orders otherwise.
+RESTARTS = 30
+
+# Probabilities ------------------------------------------------------------------------------
+
+# The score is a sum over thousands of rows under a model that is only close to the truth: its
+# differences are divided by this before they become probabilities. Chosen on simulated graphs
+# so that stated probabilities match frequencies (benchmarks/graph_search.py calibration).
+TEMPERATURE = 8.0
+# Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
+MCMC_SWEEPS = 400
+MCMC_BURN_IN = 0.25
+
+# Memory -------------------------------------------------------------------------------------
+
+# Rows per chunk of a pass over the table.
+CHUNK_ROWS = 8192
+# Numbers in one batch of parent sets.
+BATCH_SIZE = 4_000_000

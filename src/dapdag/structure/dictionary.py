@@ -1,0 +1,222 @@
+"""Orthonormal features of a column, and the dictionary of features of a set of candidates.
+
+A numeric column z has the features z, He₂(u), …, He₇(u) with the Hermite polynomials of its
+normal scores u, made orthonormal over all rows: the first is linear in the values, the higher
+ones are bounded in their influence. A categorical column has orthonormal contrasts of its levels.
+Every column has the same number of features; those it lacks are zero, which leaves the evidence
+unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dapdag.structure import constants as c
+from dapdag.structure.columns import Encoded
+from dapdag.structure.statistics import Array, SiteMoments, chunks
+
+# Positions in a dictionary: the constant, the target on its own scale, its normal scores.
+CONSTANT, TARGET, NORMAL_TARGET, FIRST = 0, 1, 2, 3
+
+# Degrees (p, q) of the products of two columns.
+PAIR_TERMS = tuple(
+    (p, q)
+    for p in range(1, c.PAIR_DEGREE)
+    for q in range(1, c.PAIR_DEGREE)
+    if p + q <= c.PAIR_DEGREE
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Transforms from the raw basis of every column to orthonormal features."""
+
+    table: Encoded
+    transforms: tuple[Array, ...]  # per column [1 + raw functions, width]
+    prior_variance: Array  # [columns, width]
+
+    @property
+    def width(self) -> int:
+        return int(self.prior_variance.shape[1])
+
+    def of(self, column: int, rows: slice | NDArray[np.intp]) -> Array:
+        """Features of some rows of a column: [rows, width]."""
+        return np.asarray(_basis(self.table, column, rows) @ self.transforms[column])
+
+    def standardised(self, column: int, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
+        """A numeric column on its own scale and on the normal scale, both with variance 1."""
+        u = self.table.normal[rows, column]
+        return self.table.values[rows, column], u / self.table.normal_scale[column]
+
+
+def fit_features(table: Encoded) -> Features:
+    """Orthonormalise the raw basis of every column by one pass over the rows."""
+    found = []
+    for j in range(table.n_columns):
+        gram: Array | float = 0.0
+        for _, rows in chunks(table.bounds):
+            basis = _basis(table, j, rows)
+            gram = gram + basis.T @ basis / table.n_rows
+        found.append(_orthonormal(np.asarray(gram)))
+    width = max([c.DEGREE, *(t.shape[1] for t in found)])
+    transforms = tuple(np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in found)
+    variance = np.full((table.n_columns, width), c.CONTRAST_VARIANCE)
+    numeric = np.array([not levels for levels in table.levels])
+    variance[numeric, : c.DEGREE] = c.MAIN_VARIANCE
+    return Features(table, transforms, variance)
+
+
+def _basis(table: Encoded, column: int, rows: slice | NDArray[np.intp]) -> Array:
+    """The constant, then z and Hermite polynomials of u, or indicators of levels."""
+    values = table.values[rows, column]
+    n_levels = table.levels[column]
+    if n_levels > 2:
+        return np.concatenate(
+            [np.ones((len(values), 1)), values[:, None] == np.arange(1, n_levels)], axis=1
+        )
+    degree = min(c.DEGREE, int(table.n_distinct[column]) - 1)
+    u = table.normal[rows, column]
+    basis = np.empty((len(values), degree + 1))
+    basis[:, 0] = 1.0
+    if degree:
+        basis[:, 1] = values
+    below, current = np.ones_like(u), u
+    for k in range(2, degree + 1):
+        # normalised: He_k / sqrt(k!)
+        below, current = current, (u * current - np.sqrt(k - 1) * below) / np.sqrt(k)
+        basis[:, k] = current
+    return basis
+
+
+def _orthonormal(gram: Array) -> Array:
+    """Gram-Schmidt in the inner product of `gram`; the constant is left out of the result.
+
+    Functions that the earlier ones determine are dropped.
+    """
+    columns: list[Array] = []
+    for k in range(len(gram)):
+        vector = np.zeros(len(gram))
+        vector[k] = 1.0
+        for _ in range(2):
+            for other in columns:
+                vector = vector - other * (other @ gram @ vector)
+        length = vector @ gram @ vector
+        if length > 1e-6 * gram[k, k]:
+            columns.append(vector / np.sqrt(length))
+    return np.array(columns[1:]).T.reshape(len(gram), -1)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the features of `n` candidates lie in a dictionary."""
+
+    n: int
+    width: int
+
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], int]:
+        first = FIRST + self.n * self.width
+        return {
+            pair: first + k * len(PAIR_TERMS)
+            for k, pair in enumerate(combinations(range(self.n), 2))
+        }
+
+    @cached_property
+    def triples(self) -> dict[tuple[int, int, int], int]:
+        first = FIRST + self.n * self.width + len(self.pairs) * len(PAIR_TERMS)
+        return {triple: first + k for k, triple in enumerate(combinations(range(self.n), 3))}
+
+    @property
+    def size(self) -> int:
+        return FIRST + self.n * self.width + len(self.pairs) * len(PAIR_TERMS) + len(self.triples)
+
+    def main(self, candidate: int) -> range:
+        """Positions of a candidate's own features."""
+        return range(FIRST + candidate * self.width, FIRST + (candidate + 1) * self.width)
+
+    def additive(self, parents: tuple[int, ...]) -> list[int]:
+        """Positions of the constant and the parents' own features."""
+        return [CONSTANT, *(k for p in parents for k in self.main(p))]
+
+    def products(self, parents: tuple[int, ...]) -> list[int]:
+        """Positions of the parents' products, pairs before triples."""
+        found = [
+            self.pairs[pair] + t
+            for pair in combinations(parents, 2)
+            for t in range(len(PAIR_TERMS))
+        ]
+        return found + [self.triples[triple] for triple in combinations(parents, 3)]
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """The features of a target's candidates, and their moments at every site."""
+
+    features: Features
+    target: int
+    candidates: tuple[int, ...]
+    layout: Layout
+    prior_precision: Array  # [layout.size]; 0 for the target
+    moments: SiteMoments
+
+    def rows(self, rows: slice | NDArray[np.intp]) -> Array:
+        """Values of the dictionary on some rows: [rows, layout.size]."""
+        return _evaluate(self.features, self.target, self.candidates, self.layout, rows)
+
+
+def build_dictionary(features: Features, target: int, candidates: tuple[int, ...]) -> Dictionary:
+    """Collect the moments of a target and its candidates in one pass over the rows."""
+    table = features.table
+    layout = Layout(len(candidates), features.width)
+    gram = np.zeros((table.n_sites, layout.size, layout.size))
+    for m, rows in chunks(table.bounds):
+        block = _evaluate(features, target, candidates, layout, rows)
+        gram[m] += block.T @ block
+    moments = SiteMoments(np.diff(table.bounds).astype(float), gram)
+    return Dictionary(
+        features,
+        target,
+        candidates,
+        layout,
+        _prior_precision(features, candidates, layout),
+        moments,
+    )
+
+
+def _evaluate(
+    features: Features,
+    target: int,
+    candidates: tuple[int, ...],
+    layout: Layout,
+    rows: slice | NDArray[np.intp],
+) -> Array:
+    own = [features.of(k, rows) for k in candidates]
+    raw, normal = features.standardised(target, rows)
+    out = np.empty((len(raw), layout.size))
+    out[:, CONSTANT], out[:, TARGET], out[:, NORMAL_TARGET] = 1.0, raw, normal
+    for k, block in enumerate(own):
+        out[:, FIRST + k * layout.width : FIRST + (k + 1) * layout.width] = block
+    for (a, b), at in layout.pairs.items():
+        for t, (p, q) in enumerate(PAIR_TERMS):
+            np.multiply(own[a][:, p - 1], own[b][:, q - 1], out=out[:, at + t])
+    for (a, b, d), at in layout.triples.items():
+        out[:, at] = own[a][:, 0] * own[b][:, 0] * own[d][:, 0]
+    return out
+
+
+def _prior_precision(features: Features, candidates: tuple[int, ...], layout: Layout) -> Array:
+    variance = np.full(layout.size, np.inf)
+    variance[CONSTANT] = c.INTERCEPT_VARIANCE
+    for k, column in enumerate(candidates):
+        variance[list(layout.main(k))] = features.prior_variance[column]
+    for at in layout.pairs.values():
+        for t, (p, q) in enumerate(PAIR_TERMS):
+            variance[at + t] = c.PAIR_VARIANCE * c.PAIR_DECAY ** (p + q - 2)
+    for at in layout.triples.values():
+        variance[at] = c.TRIPLE_VARIANCE
+    return 1.0 / variance

@@ -1,0 +1,347 @@
+"""Marginal likelihood of a numeric variable given parents and sites, in closed form.
+
+The model of a target y at site m with features Φ of the parents is
+
+    y = Φ β + Φ_r b_m + ε,   ε ~ N(0, σ² / w_m),   β ~ N(0, σ² V),   b_m ~ N(0, σ² V_r),
+
+where Φ_r are the features whose coefficients may differ between sites. β and all b_m are
+integrated out; σ² takes its maximum-likelihood value. With the Gram matrices of the sites,
+
+    log p(y | parents) = −n/2 log(rss / n) − 1/2 log |I + V ΦᵀΦ| − 1/2 Σ_m log |I + V_r Φ_rᵀΦ_r|
+
+up to a constant, where the second Gram matrix is what remains after the b_m are integrated out.
+Which features may differ (the level), whether products enter, whether noise differs between sites,
+and whether y is on its own or on the normal scale are chosen by the evidence itself.
+
+Functions work on batches of parent sets of one size: axes are [sets, sites, terms, terms].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dapdag.structure import constants as c
+from dapdag.structure.dictionary import NORMAL_TARGET, PAIR_TERMS, TARGET, Dictionary
+from dapdag.structure.statistics import Array
+
+N_TARGETS = 2
+# Pseudo-rows that pull a site's noise variance towards that of all sites.
+_NOISE_PRIOR_ROWS = 4.0
+_EXCLUDED = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Moments of parent sets of one size.
+
+    Terms are the constant, the parents' own features, their products, and the target on both
+    scales, in this order.
+    """
+
+    gram: Array  # [sets, sites, terms, terms]
+    count: Array  # [sites]
+    precision: Array  # [sets, terms - 2]: prior, in units of the noise
+    columns: NDArray[np.intp]  # [sets, terms]: positions in the dictionary
+    n_parents: int
+    width: int
+
+    @property
+    def n_additive(self) -> int:
+        return 1 + self.n_parents * self.width
+
+    @property
+    def n_terms(self) -> int:
+        return int(self.precision.shape[1])
+
+    @property
+    def n_rows(self) -> float:
+        return float(self.count.sum())
+
+    def take(self, which: NDArray[np.intp]) -> Batch:
+        """Some of the sets."""
+        if len(which) == len(self.gram):
+            return self
+        return replace(
+            self,
+            gram=self.gram[which],
+            precision=self.precision[which],
+            columns=self.columns[which],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The model of each set with the highest evidence; all arrays have one entry per set."""
+
+    value: Array
+    level: NDArray[np.intp]  # 0 … 4, see SITE_LEVELS
+    target: NDArray[np.intp]  # 0 own scale, 1 normal scale
+    products: NDArray[np.bool_]
+    unequal_noise: NDArray[np.bool_]
+    weight: Array  # [sets, sites]: noise precision relative to the mean
+    noise: Array  # noise variance as a share of the target's variance
+    relaxed: Array  # factor on the prior precision
+
+
+def make_batch(dictionary: Dictionary, parent_sets: list[tuple[int, ...]]) -> Batch:
+    """Gather the moments of parent sets of one size (positions among the candidates)."""
+    layout = dictionary.layout
+    columns = np.array(
+        [[*layout.additive(s), *layout.products(s), TARGET, NORMAL_TARGET] for s in parent_sets],
+        dtype=np.intp,
+    )
+    gram = dictionary.moments.gram
+    sites = np.arange(len(gram))[None, :, None, None]
+    return Batch(
+        gram=gram[sites, columns[:, None, :, None], columns[:, None, None, :]],
+        count=dictionary.moments.count,
+        precision=dictionary.prior_precision[columns[:, :-N_TARGETS]],
+        columns=columns,
+        n_parents=len(parent_sets[0]),
+        width=layout.width,
+    )
+
+
+def best_models(batch: Batch, normal_scale_gain: float) -> Choice:
+    """The most probable model of each parent set.
+
+    `normal_scale_gain` is the log likelihood gained by the transform to normal scores.
+    """
+    choice = _choose(batch, np.ones(len(batch.gram)), normal_scale_gain)
+    small = np.flatnonzero(choice.noise < c.SMALL_NOISE)
+    if len(small):
+        relaxed = np.maximum(choice.noise[small], c.NOISE_FLOOR)
+        again = _choose(batch.take(small), relaxed, normal_scale_gain)
+        choice = _merge(choice, again, small)
+    return choice
+
+
+def level_evidence(batch: Batch, choice: Choice) -> Array:
+    """Evidence of every level with equal and unequal noise, the rest as chosen: [sets, 5, 2]."""
+    out = np.full((len(batch.gram), len(c.SITE_LEVELS), 2), -np.inf)
+    everyone = np.arange(len(batch.gram))
+    for level in _levels(batch):
+        equal = np.ones((len(batch.gram), len(batch.count)))
+        out[:, level, 0] = (
+            _fit(batch, level, equal, choice.relaxed).value[everyone, choice.target].max(axis=1)
+        )
+        if len(batch.count) > 1:
+            weight, gain = _noise_weights(batch, level, choice.relaxed, choice.target)
+            fit = _fit(batch, level, weight, choice.relaxed)
+            out[:, level, 1] = fit.value[everyone, choice.target].max(axis=1) + gain
+    return out
+
+
+def residual_coefficients(batch: Batch, choice: Choice) -> Array:
+    """Coefficients of the terms in the residual y − Φβ − Φ_r b_m: [sets, sites, terms]."""
+    out = np.zeros((len(batch.gram), len(batch.count), batch.gram.shape[-1]))
+    for level in np.unique(choice.level):
+        which = np.flatnonzero(choice.level == level)
+        out[which] = _residual_terms(
+            batch.take(which),
+            int(level),
+            choice.weight[which],
+            choice.relaxed[which],
+            choice.target[which],
+            choice.products[which],
+        )
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    value: Array  # [sets, targets, 2]: without and with products
+    noise: Array  # the same: rss / n
+
+
+def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> Choice:
+    n_sets, n_sites = len(batch.gram), len(batch.count)
+    equal = np.ones((n_sets, n_sites))
+    gain = np.array([0.0, normal_scale_gain])[:, None]
+    best = Choice(
+        value=np.full(n_sets, -np.inf),
+        level=np.zeros(n_sets, dtype=np.intp),
+        target=np.zeros(n_sets, dtype=np.intp),
+        products=np.zeros(n_sets, dtype=bool),
+        unequal_noise=np.zeros(n_sets, dtype=bool),
+        weight=equal,
+        noise=np.ones(n_sets),
+        relaxed=relaxed,
+    )
+    tried = np.arange(n_sets)
+    for level in _levels(batch):
+        fit = _fit(batch.take(tried), level, equal[tried], relaxed[tried])
+        found = _summary(fit, fit.value + gain, level, equal[tried], relaxed[tried], False)
+        best = _merge(best, found, tried)
+        if level >= 2:
+            tried = tried[found.value >= best.value[tried] - c.LEVEL_MARGIN]
+            if not len(tried):
+                break
+    if n_sites > 1:
+        for level in np.unique(best.level):
+            which = np.flatnonzero(best.level == level)
+            some, loose = batch.take(which), relaxed[which]
+            weight, bonus = _noise_weights(some, int(level), loose, best.target[which])
+            fit = _fit(some, int(level), weight, loose)
+            value = fit.value + gain + bonus[:, None, None]
+            best = _merge(best, _summary(fit, value, int(level), weight, loose, True), which)
+    return best
+
+
+def _levels(batch: Batch) -> range:
+    if len(batch.count) == 1:
+        return range(1)
+    return range(len(c.SITE_LEVELS) if batch.n_parents else 2)
+
+
+def _summary(
+    fit: _Fit, value: Array, level: int, weight: Array, relaxed: Array, unequal: bool
+) -> Choice:
+    n_sets = len(value)
+    flat = value.reshape(n_sets, -1)
+    at = flat.argmax(axis=1)
+    every = np.arange(n_sets)
+    return Choice(
+        value=flat[every, at],
+        level=np.full(n_sets, level, dtype=np.intp),
+        target=at // 2,
+        products=at % 2 == 1,
+        unequal_noise=np.full(n_sets, unequal),
+        weight=weight,
+        noise=fit.noise.reshape(n_sets, -1)[every, at],
+        relaxed=relaxed,
+    )
+
+
+def _merge(old: Choice, new: Choice, which: NDArray[np.intp]) -> Choice:
+    """`new` holds the sets `which`; the better of both remains."""
+    take = new.value > old.value[which]
+    merged = {}
+    for name, values in vars(old).items():
+        values = values.copy()
+        values[which[take]] = getattr(new, name)[take]
+        merged[name] = values
+    return Choice(**merged)
+
+
+def _site_effects(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
+    """Terms whose coefficients differ between sites at a level, and their prior precisions."""
+    degree, variance, decay, pair_degree = c.SITE_LEVELS[level]
+    terms, variances = [0], [c.SITE_INTERCEPT_VARIANCE]
+    for parent in range(batch.n_parents):
+        for k in range(min(degree, batch.width)):
+            terms.append(1 + parent * batch.width + k)
+            variances.append(variance * decay**k)
+    for number, _ in enumerate(combinations(range(batch.n_parents), 2)):
+        for t, (p, q) in enumerate(PAIR_TERMS):
+            if p + q <= pair_degree:
+                terms.append(batch.n_additive + number * len(PAIR_TERMS) + t)
+                variances.append(variance * decay ** (p + q - 1))
+    return np.array(terms), 1.0 / np.array(variances)
+
+
+def _integrate_sites(
+    batch: Batch, level: int, weight: Array, relaxed: Array
+) -> tuple[Array, Array]:
+    """Gram matrix over all sites with site effects integrated out, and their log determinant."""
+    # [sets, sites, 1, 1]
+    w = weight[:, :, None, None]
+    total = np.einsum("bm,bmij->bij", weight, batch.gram)
+    if level == 0:
+        return total, np.zeros(len(total))
+    inverse, log_det, cross = _site_factors(batch, level, w, relaxed)
+    scaled = inverse @ cross
+    n_sets, n_sites, n_effects, n_all = scaled.shape
+    stacked = scaled.reshape(n_sets, n_sites * n_effects, n_all)
+    return total - stacked.mT @ stacked, log_det
+
+
+def _site_factors(batch: Batch, level: int, w: Array, relaxed: Array) -> tuple[Array, Array, Array]:
+    """L⁻¹ and the log determinant of K = Φ_rᵀΦ_r + V_r⁻¹ = L Lᵀ, and the rows of the Gram."""
+    terms, precision = _site_effects(batch, level)
+    prior = precision * relaxed[:, None]  # [sets, effects]
+    cross = batch.gram[:, :, terms, :] * w
+    K = cross[:, :, :, terms]
+    K[:, :, np.arange(len(terms)), np.arange(len(terms))] += prior[:, None, :]
+    L = np.linalg.cholesky(K)
+    log_diagonal = 2 * np.log(np.diagonal(L, axis1=2, axis2=3)) - np.log(prior)[:, None, :]
+    return np.linalg.inv(L), log_diagonal.sum(axis=(1, 2)), cross
+
+
+def _fit(batch: Batch, level: int, weight: Array, relaxed: Array) -> _Fit:
+    """Evidence of both targets, without and with products, from one Cholesky factor."""
+    total, log_det_sites = _integrate_sites(batch, level, weight, relaxed)
+    p, n = batch.n_terms, batch.n_rows
+    prior = batch.precision * relaxed[:, None]
+    squares = np.diagonal(total, axis1=1, axis2=2)[:, p:].copy()  # [sets, targets]
+    diagonal = np.arange(total.shape[-1])
+    total[:, diagonal[:p], diagonal[:p]] += prior
+    # Only the rows of the targets left of the diagonal are read, which a larger diagonal leaves
+    # as they are.
+    total[:, diagonal[p:], diagonal[p:]] += 1e3 * n
+    L = np.linalg.cholesky(total)
+    explained = np.cumsum(L[:, p:, :p] ** 2, axis=2)
+    penalty = np.cumsum(2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :p]) - np.log(prior), axis=1)
+    last = np.array([batch.n_additive, p]) - 1
+    rss = np.maximum(squares[:, :, None] - explained[:, :, last], c.NOISE_FLOOR * n)
+    value = -0.5 * n * np.log(rss / n)
+    value -= 0.5 * (penalty[:, None, last] + log_det_sites[:, None, None])
+    return _Fit(value, rss / n)
+
+
+def _noise_weights(
+    batch: Batch, level: int, relaxed: Array, target: NDArray[np.intp]
+) -> tuple[Array, Array]:
+    """Noise precision of each site relative to the mean, and what it adds to the evidence.
+
+    One step from the fit with equal noise. The M − 1 free variances cost 1/2 log(n / M) each.
+    """
+    n_sets, n_sites = len(batch.gram), len(batch.count)
+    equal = np.ones((n_sets, n_sites))
+    all_terms = np.ones(n_sets, dtype=bool)
+    coefficients = _residual_terms(batch, level, equal, relaxed, target, all_terms)
+    rss = np.einsum("bmi,bmi->bm", coefficients, (batch.gram @ coefficients[..., None])[..., 0])
+    rss = np.maximum(rss, c.NOISE_FLOOR * batch.count)
+    n = batch.n_rows
+    pooled = rss.sum(axis=1, keepdims=True) / n
+    variance = (rss + _NOISE_PRIOR_ROWS * pooled) / (batch.count + _NOISE_PRIOR_ROWS)
+    log_mean = (batch.count * np.log(variance)).sum(axis=1, keepdims=True) / n
+    ratio = np.clip(variance / np.exp(log_mean), 1 / c.NOISE_RATIO, c.NOISE_RATIO)
+    weight = 1.0 / ratio
+    bonus = 0.5 * np.log(weight) @ batch.count - 0.5 * (n_sites - 1) * np.log(n / n_sites)
+    return weight, bonus
+
+
+def _residual_terms(
+    batch: Batch,
+    level: int,
+    weight: Array,
+    relaxed: Array,
+    target: NDArray[np.intp],
+    products: NDArray[np.bool_],
+) -> Array:
+    """Posterior means as coefficients of the residual: [sets, sites, terms]."""
+    total, _ = _integrate_sites(batch, level, weight, relaxed)
+    n_sets, p = len(total), batch.n_terms
+    every, y = np.arange(n_sets), p + target
+    prior = batch.precision * relaxed[:, None]
+    prior[~products, batch.n_additive :] += _EXCLUDED * batch.n_rows
+    H = total[:, :p, :p].copy()
+    H[:, np.arange(p), np.arange(p)] += prior
+    beta = np.linalg.solve(H, total[every, :p, y][..., None])[..., 0]
+    pooled = np.zeros((n_sets, total.shape[-1]))
+    pooled[:, :p] = -beta
+    pooled[every, y] = 1.0
+    out = np.repeat(pooled[:, None, :], len(batch.count), axis=1)
+    if level:
+        terms, _ = _site_effects(batch, level)
+        w = weight[:, :, None, None]
+        inverse, _, cross = _site_factors(batch, level, w, relaxed)
+        right = cross @ pooled[:, None, :, None]  # [sets, sites, effects, 1]
+        effects = inverse.mT @ (inverse @ right)
+        out[:, :, terms] -= effects[..., 0]
+    return out
