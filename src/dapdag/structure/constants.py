@@ -19,12 +19,15 @@ FILL_ROWS_PER_COEFFICIENT = 3
 
 # Dictionary ---------------------------------------------------------------------------------
 
-# Polynomials up to this degree follow a tanh, a ReLU or a logarithm closely enough that what
-# is left over is below the noise at a few thousand rows.
-DEGREE = 7
-# Prior variance of the coefficient of each degree, in units of the noise variance. The lower
-# degrees may be large; higher ones are corrections.
-MAIN_VARIANCE = (4.0, 2.0, 1.0, 0.5, 0.3, 0.2, 0.1)
+# Features of a numeric column: its values z to the power of these degrees where the source is
+# "z", else the Hermite polynomial of its normal scores u. Powers of z follow squares, products
+# and exponentials into the tails; those of u follow bounded functions such as tanh. Together
+# they leave less than the noise over at a few thousand rows.
+MAIN_SOURCES = "zuuzzuuzz"
+MAIN_DEGREES = (1, 2, 3, 2, 3, 4, 5, 4, 5)
+# Prior variance of each coefficient, in units of the noise variance. The lower degrees may be
+# large; higher ones are corrections.
+MAIN_VARIANCE = (4.0, 2.0, 1.0, 1.0, 0.5, 0.5, 0.3, 0.2, 0.1)
 # Level contrasts of a categorical parent have no order: one variance for all.
 CONTRAST_VARIANCE = 2.0
 # Products of two parents up to this total degree; each degree halves the prior variance.
@@ -69,6 +72,9 @@ TREE_MAX_DEPTH = 10
 TREE_VALUES_PER_BIN = 8
 # A variable with fewer values than this depth needs is not tried on the normal scale.
 MIN_NORMAL_SCALE_DEPTH = 5
+# Scales, in standard deviations, at which the tails of a column are folded by asinh before the
+# density of the column itself is estimated.
+TAIL_SCALES = (0.01, 0.1, 1.0)
 # Rows beyond which residual densities and logistic regressions use an equal share of every
 # site, with their log evidence scaled up.
 MAX_DENSITY_ROWS = 20_000

@@ -63,11 +63,11 @@ def fit_features(table: Encoded) -> Features:
             basis = _basis(table, j, rows)
             gram = gram + basis.T @ basis / table.n_rows
         found.append(_orthonormal(np.asarray(gram)))
-    width = max([c.DEGREE, *(t.shape[1] for t in found)])
+    width = max([len(c.MAIN_VARIANCE), *(t.shape[1] for t in found)])
     transforms = tuple(np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in found)
     variance = np.full((table.n_columns, width), c.CONTRAST_VARIANCE)
     numeric = np.array([not levels for levels in table.levels])
-    variance[numeric, : c.DEGREE] = c.MAIN_VARIANCE
+    variance[numeric, : len(c.MAIN_VARIANCE)] = c.MAIN_VARIANCE
     return Features(table, transforms, variance)
 
 
@@ -79,17 +79,15 @@ def _basis(table: Encoded, column: int, rows: slice | NDArray[np.intp]) -> Array
         return np.concatenate(
             [np.ones((len(values), 1)), values[:, None] == np.arange(1, n_levels)], axis=1
         )
-    degree = min(c.DEGREE, int(table.n_distinct[column]) - 1)
     u = table.normal[rows, column]
-    basis = np.empty((len(values), degree + 1))
-    basis[:, 0] = 1.0
-    if degree:
-        basis[:, 1] = values
-    below, current = np.ones_like(u), u
-    for k in range(2, degree + 1):
+    hermite = [np.ones_like(u), u]
+    for k in range(2, max(c.MAIN_DEGREES) + 1):
         # normalised: He_k / sqrt(k!)
-        below, current = current, (u * current - np.sqrt(k - 1) * below) / np.sqrt(k)
-        basis[:, k] = current
+        hermite.append((u * hermite[-1] - np.sqrt(k - 1) * hermite[-2]) / np.sqrt(k))
+    functions = [np.ones_like(u)]
+    for source, degree in zip(c.MAIN_SOURCES, c.MAIN_DEGREES, strict=True):
+        functions.append(values**degree if source == "z" else hermite[degree])
+    basis = np.stack(functions[: int(table.n_distinct[column])], axis=1)
     return basis
 
 

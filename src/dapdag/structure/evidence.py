@@ -10,8 +10,9 @@ integrated out; σ² takes its maximum-likelihood value. With the Gram matrices 
     log p(y | parents) = −n/2 log(rss / n) − 1/2 log |I + V ΦᵀΦ| − 1/2 Σ_m log |I + V_r Φ_rᵀΦ_r|
 
 up to a constant, where the second Gram matrix is what remains after the b_m are integrated out.
-Which features may differ (the level), whether products enter, whether noise differs between sites,
-and whether y is on its own or on the normal scale are chosen by the evidence itself.
+Which features may differ (the level), which terms enter (see `nested_models`), whether noise
+differs between sites, and whether y is on its own or on the normal scale are chosen by the
+evidence itself.
 
 Functions work on batches of parent sets of one size: axes are [sets, sites, terms, terms].
 """
@@ -19,13 +20,13 @@ Functions work on batches of parent sets of one size: axes are [sets, sites, ter
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.dictionary import NORMAL_TARGET, PAIR_TERMS, TARGET, Dictionary
+from dapdag.structure.nesting import FULL_MODEL, included_terms, nested_models
 from dapdag.structure.statistics import Array
 
 N_TARGETS = 2
@@ -80,7 +81,7 @@ class Choice:
     value: Array
     level: NDArray[np.intp]  # 0 … 4, see SITE_LEVELS
     target: NDArray[np.intp]  # 0 own scale, 1 normal scale
-    products: NDArray[np.bool_]
+    model: NDArray[np.intp]  # which terms enter, see `nested_models`
     unequal_noise: NDArray[np.bool_]
     weight: Array  # [sets, sites]: noise precision relative to the mean
     noise: Array  # noise variance as a share of the target's variance
@@ -111,11 +112,11 @@ def best_models(batch: Batch, normal_scale_gain: float) -> Choice:
 
     `normal_scale_gain` is the log likelihood gained by the transform to normal scores.
     """
-    choice = _choose(batch, np.ones(len(batch.gram)), normal_scale_gain)
-    small = np.flatnonzero(choice.noise < c.SMALL_NOISE)
+    choice, least_noise = _choose(batch, np.ones(len(batch.gram)), normal_scale_gain)
+    small = np.flatnonzero(least_noise < c.SMALL_NOISE)
     if len(small):
-        relaxed = np.maximum(choice.noise[small], c.NOISE_FLOOR)
-        again = _choose(batch.take(small), relaxed, normal_scale_gain)
+        relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
+        again, _ = _choose(batch.take(small), relaxed, normal_scale_gain)
         choice = _merge(choice, again, small)
     return choice
 
@@ -147,18 +148,19 @@ def residual_coefficients(batch: Batch, choice: Choice) -> Array:
             choice.weight[which],
             choice.relaxed[which],
             choice.target[which],
-            choice.products[which],
+            choice.model[which],
         )
     return out
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    value: Array  # [sets, targets, 2]: without and with products
+    value: Array  # [sets, targets, models]
     noise: Array  # the same: rss / n
 
 
-def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> Choice:
+def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> tuple[Choice, Array]:
+    """The best model of each set, and its smallest noise variance under any of the models."""
     n_sets, n_sites = len(batch.gram), len(batch.count)
     equal = np.ones((n_sets, n_sites))
     gain = np.array([0.0, normal_scale_gain])[:, None]
@@ -166,17 +168,19 @@ def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> Choice:
         value=np.full(n_sets, -np.inf),
         level=np.zeros(n_sets, dtype=np.intp),
         target=np.zeros(n_sets, dtype=np.intp),
-        products=np.zeros(n_sets, dtype=bool),
+        model=np.zeros(n_sets, dtype=np.intp),
         unequal_noise=np.zeros(n_sets, dtype=bool),
         weight=equal,
         noise=np.ones(n_sets),
         relaxed=relaxed,
     )
     tried = np.arange(n_sets)
+    least_noise = np.ones(n_sets)
     for level in _levels(batch):
         fit = _fit(batch.take(tried), level, equal[tried], relaxed[tried])
         found = _summary(fit, fit.value + gain, level, equal[tried], relaxed[tried], False)
         best = _merge(best, found, tried)
+        least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
         if level >= 2:
             tried = tried[found.value >= best.value[tried] - c.LEVEL_MARGIN]
             if not len(tried):
@@ -189,7 +193,7 @@ def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> Choice:
             fit = _fit(some, int(level), weight, loose)
             value = fit.value + gain + bonus[:, None, None]
             best = _merge(best, _summary(fit, value, int(level), weight, loose, True), which)
-    return best
+    return best, least_noise
 
 
 def _levels(batch: Batch) -> range:
@@ -208,8 +212,8 @@ def _summary(
     return Choice(
         value=flat[every, at],
         level=np.full(n_sets, level, dtype=np.intp),
-        target=at // 2,
-        products=at % 2 == 1,
+        target=at // value.shape[2],
+        model=at % value.shape[2],
         unequal_noise=np.full(n_sets, unequal),
         weight=weight,
         noise=fit.noise.reshape(n_sets, -1)[every, at],
@@ -236,7 +240,7 @@ def _site_effects(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
         for k in range(min(degree, batch.width)):
             terms.append(1 + parent * batch.width + k)
             variances.append(variance * decay**k)
-    for number, _ in enumerate(combinations(range(batch.n_parents), 2)):
+    for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
         for t, (p, q) in enumerate(PAIR_TERMS):
             if p + q <= pair_degree:
                 terms.append(batch.n_additive + number * len(PAIR_TERMS) + t)
@@ -273,24 +277,29 @@ def _site_factors(batch: Batch, level: int, w: Array, relaxed: Array) -> tuple[A
 
 
 def _fit(batch: Batch, level: int, weight: Array, relaxed: Array) -> _Fit:
-    """Evidence of both targets, without and with products, from one Cholesky factor."""
+    """Evidence of both targets under all models, from one Cholesky factor per nesting."""
     total, log_det_sites = _integrate_sites(batch, level, weight, relaxed)
     p, n = batch.n_terms, batch.n_rows
+    squares = np.diagonal(total, axis1=1, axis2=2)[:, p:, None].copy()  # [sets, targets, 1]
     prior = batch.precision * relaxed[:, None]
-    squares = np.diagonal(total, axis1=1, axis2=2)[:, p:].copy()  # [sets, targets]
     diagonal = np.arange(total.shape[-1])
     total[:, diagonal[:p], diagonal[:p]] += prior
     # Only the rows of the targets left of the diagonal are read, which a larger diagonal leaves
     # as they are.
     total[:, diagonal[p:], diagonal[p:]] += 1e3 * n
-    L = np.linalg.cholesky(total)
-    explained = np.cumsum(L[:, p:, :p] ** 2, axis=2)
-    penalty = np.cumsum(2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :p]) - np.log(prior), axis=1)
-    last = np.array([batch.n_additive, p]) - 1
-    rss = np.maximum(squares[:, :, None] - explained[:, :, last], c.NOISE_FLOOR * n)
-    value = -0.5 * n * np.log(rss / n)
-    value -= 0.5 * (penalty[:, None, last] + log_det_sites[:, None, None])
-    return _Fit(value, rss / n)
+    values, noises = [], []
+    for nesting in nested_models(batch.n_parents, batch.width):
+        order = np.concatenate([nesting.order, diagonal[p:]])
+        L = np.linalg.cholesky(total[:, order[:, None], order])
+        explained = np.cumsum(L[:, p:, :p] ** 2, axis=2)
+        log_diagonal = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :p])
+        penalty = np.cumsum(log_diagonal - np.log(prior)[:, nesting.order], axis=1)
+        last = np.array(nesting.sizes) - 1
+        rss = np.maximum(squares - explained[:, :, last], c.NOISE_FLOOR * n)
+        cost = penalty[:, None, last] + log_det_sites[:, None, None]
+        values.append(-0.5 * n * np.log(rss / n) - 0.5 * cost)
+        noises.append(rss / n)
+    return _Fit(np.concatenate(values, axis=2), np.concatenate(noises, axis=2))
 
 
 def _noise_weights(
@@ -302,8 +311,8 @@ def _noise_weights(
     """
     n_sets, n_sites = len(batch.gram), len(batch.count)
     equal = np.ones((n_sets, n_sites))
-    all_terms = np.ones(n_sets, dtype=bool)
-    coefficients = _residual_terms(batch, level, equal, relaxed, target, all_terms)
+    everything = np.full(n_sets, FULL_MODEL)
+    coefficients = _residual_terms(batch, level, equal, relaxed, target, everything)
     rss = np.einsum("bmi,bmi->bm", coefficients, (batch.gram @ coefficients[..., None])[..., 0])
     rss = np.maximum(rss, c.NOISE_FLOOR * batch.count)
     n = batch.n_rows
@@ -322,14 +331,15 @@ def _residual_terms(
     weight: Array,
     relaxed: Array,
     target: NDArray[np.intp],
-    products: NDArray[np.bool_],
+    model: NDArray[np.intp],
 ) -> Array:
     """Posterior means as coefficients of the residual: [sets, sites, terms]."""
     total, _ = _integrate_sites(batch, level, weight, relaxed)
     n_sets, p = len(total), batch.n_terms
     every, y = np.arange(n_sets), p + target
     prior = batch.precision * relaxed[:, None]
-    prior[~products, batch.n_additive :] += _EXCLUDED * batch.n_rows
+    included = included_terms(batch.n_parents, batch.width)[model]  # [sets, terms]
+    prior = np.where(included, prior, _EXCLUDED * batch.n_rows)
     H = total[:, :p, :p].copy()
     H[:, np.arange(p), np.arange(p)] += prior
     beta = np.linalg.solve(H, total[every, :p, y][..., None])[..., 0]

@@ -12,7 +12,7 @@ from dapdag.structure import constants as c
 from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
 from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
 from dapdag.structure.evidence import Batch, Choice, best_models, make_batch, residual_coefficients
-from dapdag.structure.residuals import density_gain, tree_depth
+from dapdag.structure.residuals import density_gain, marginal_gain, tree_depth
 from dapdag.structure.statistics import Array
 
 # Stands for a parent set without a required parent: finite, so that differences are numbers.
@@ -64,9 +64,9 @@ class NumericTarget:
         self._block = dictionary.rows(rows)
         self._bounds = np.searchsorted(table.site[rows], np.arange(table.n_sites + 1))
         self._scale = table.n_rows / len(rows)
-        own = table.values[rows, dictionary.target][:, None]
+        own = table.values[rows, dictionary.target]
         self.normal_scale_gain = (
-            self._scale * float(density_gain(own, self._depth)[0])
+            self._scale * marginal_gain(own, self._depth)
             if self._depth >= c.MIN_NORMAL_SCALE_DEPTH
             else -np.inf
         )

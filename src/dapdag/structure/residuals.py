@@ -26,6 +26,21 @@ def tree_depth(n_distinct: int) -> int:
     return min(depth, c.TREE_MAX_DEPTH)
 
 
+def marginal_gain(z: Array, depth: int) -> float:
+    """Log likelihood of a standardised column beyond the normal law, heavy tails allowed.
+
+    The best of Pólya trees on the scales t = asinh((z − median) / s).
+    """
+    deviation = z - np.median(z)
+    best = float(density_gain(z[:, None], depth)[0])
+    for s in c.TAIL_SCALES:
+        t = np.arcsinh(deviation / s)
+        jacobian = -np.log(s) - 0.5 * np.log1p((deviation / s) ** 2)
+        gain = float(density_gain(t[:, None], depth)[0]) + float(jacobian.sum())
+        best = max(best, gain - len(z) * float(np.log(t.std())))
+    return best
+
+
 def density_gain(residuals: Array, depth: int) -> Array:
     """Log likelihood gained over the normal law, at least 0, per column of [rows, sets]."""
     n_rows, n_sets = residuals.shape
