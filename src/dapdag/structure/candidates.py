@@ -19,6 +19,7 @@ from dapdag.structure.statistics import Array
 # Features of each column in the pairwise screen: linear, curved, skewed.
 _SCREEN_FEATURES = 3
 _TINY = 1e-9
+_SLOPE_VARIANCE = c.SITE_LEVELS[c.LEVEL_SLOPES + 1][2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,12 +155,25 @@ class _SelectionSpace:
     def _blocks(self, chosen: list[int]) -> NDArray[np.intp]:
         """Columns that each candidate would add: [candidates, degree + chosen]."""
         n, first = self.n_candidates, self.n_responses
-        degree = (len(self.gram) - first - n * (n - 1) // 2) // n
+        degree = (self._first_pair - first) // n
         own = first + np.arange(n)[:, None] * degree + np.arange(degree)
-        k, other = np.arange(n)[:, None], np.array(chosen, dtype=np.intp)[None, :]
-        low, high = np.minimum(k, other), np.maximum(k, other)
-        pair = first + n * degree + low * (2 * n - low - 1) // 2 + high - low - 1
-        return np.concatenate([own, np.where(k == other, own[:, :1], pair)], axis=1)
+        other = np.array(chosen, dtype=np.intp)
+        pair = self._pair_columns()[:, other]
+        # what was chosen already is not looked at, but needs some column
+        pair[other, np.arange(len(chosen))] = first
+        return np.concatenate([own, pair], axis=1)
+
+    @property
+    def _first_pair(self) -> int:
+        return len(self.gram) - self.n_candidates * (self.n_candidates - 1) // 2
+
+    def _pair_columns(self) -> NDArray[np.intp]:
+        """Column of the product of each pair of candidates, −1 on the diagonal."""
+        n = self.n_candidates
+        out = np.full((n, n), -1, dtype=np.intp)
+        low, high = np.triu_indices(n, k=1)
+        out[low, high] = out[high, low] = self._first_pair + np.arange(len(low))
+        return out
 
     def gains(self, chosen: list[int]) -> Array:
         """Evidence that each candidate adds, by a common curve or by slopes of every site."""
@@ -178,12 +192,26 @@ class _SelectionSpace:
         log_det = np.log(np.diagonal(L, axis1=1, axis2=2)[:, :width]).sum(axis=1)
         cost = log_det - 0.5 * np.log(prior).sum(axis=1)
         common = (fit - cost[:, None]).sum(axis=1) if self.sum_responses else fit.max(1) - cost
-        gain = np.maximum(common, self._site_gains())
+        gain = np.maximum(common, np.maximum(self._site_gains(), self._product_gains()))
         gain[chosen] = -np.inf
         return np.asarray(gain)
 
+    def _product_gains(self) -> Array:
+        """Evidence that the best product of each candidate with any other adds on its own."""
+        if self.n_candidates < 2:
+            return np.full(self.n_candidates, -np.inf)
+        r, first = self.n_responses, self._first_pair
+        own = np.diagonal(self.gram)[first:] + self.precision[first:]
+        squares = np.maximum(np.diagonal(self.gram)[:r, None], _TINY * self.n_rows)
+        left = np.maximum(squares - self.gram[:r, first:] ** 2 / own, _TINY * self.n_rows)
+        fit = 0.5 * self.n_rows * np.log(squares / left).max(axis=0)
+        gain = fit - 0.5 * np.log(own / self.precision[first:])
+        position = self._pair_columns() - first
+        np.fill_diagonal(position, len(gain))
+        return np.asarray(np.append(gain, -np.inf)[position].max(axis=1))
+
     def _site_gains(self) -> Array:
-        precision = 1 / c.SITE_LEVELS[2][1]
+        precision = 1 / _SLOPE_VARIANCE
         own = np.diagonal(self.by_site, axis1=1, axis2=2)[:, 1:] + precision
         cross, square = self.by_site[:, 0, 1:], self.by_site[:, :1, 0]
         floor = _TINY * self.count[:, None] + _TINY
@@ -197,7 +225,7 @@ class _SelectionSpace:
         A = self.gram[np.ix_(block, block)] + np.diag(self.precision[block])
         scaled = np.linalg.solve(np.linalg.cholesky(A), self.gram[block])
         column = self.by_site[:, :, 1 + pick]
-        own = column[:, 1 + pick] + 1 / c.SITE_LEVELS[2][1]
+        own = column[:, 1 + pick] + 1 / _SLOPE_VARIANCE
         return _SelectionSpace(
             gram=self.gram - scaled.T @ scaled,
             by_site=self.by_site - column[:, :, None] * column[:, None, :] / own[:, None, None],

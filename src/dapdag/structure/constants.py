@@ -31,7 +31,7 @@ MAIN_VARIANCE = (4.0, 2.0, 1.0, 1.0, 0.5, 0.5, 0.3, 0.2, 0.1)
 # Level contrasts of a categorical parent have no order: one variance for all.
 CONTRAST_VARIANCE = 2.0
 # Products of two parents up to this total degree; each degree halves the prior variance.
-PAIR_DEGREE = 5
+PAIR_DEGREE = 4
 PAIR_VARIANCE = 0.25
 PAIR_DECAY = 0.5
 # The product of three parents.
@@ -41,17 +41,19 @@ INTERCEPT_VARIANCE = 1e4
 
 # Site effects -------------------------------------------------------------------------------
 
-# Prior variance of a site's own intercept, in units of the noise variance.
-SITE_INTERCEPT_VARIANCE = 1.0
-# Levels of what may differ between sites: (highest main degree, variance of the first degree,
-# its decay per degree, highest total degree of products).
+# Levels of what may differ between sites: (variance of the intercept, highest main degree,
+# variance of the first degree, its decay per degree, highest total degree of products), variances
+# in units of the noise variance.
 SITE_LEVELS = (
-    (0, 0.0, 1.0, 0),  # none
-    (0, 0.0, 1.0, 0),  # intercept
-    (1, 0.25, 1.0, 0),  # slopes
-    (3, 0.25, 0.5, 2),  # curves
-    (7, 1.0, 0.8, 3),  # curves and products
+    (0.0, 0, 0.0, 1.0, 0),  # none
+    (1.0, 0, 0.0, 1.0, 0),  # intercept
+    (0.1, 1, 0.03, 1.0, 0),  # weak slopes
+    (1.0, 1, 0.25, 1.0, 0),  # slopes
+    (1.0, 3, 0.25, 0.5, 2),  # curves
+    (1.0, 7, 1.0, 0.8, 3),  # curves and products
 )
+# Which of these the columns of `mechanism_shift_` mean.
+LEVEL_SLOPES, LEVEL_SHAPE = 2, 4
 # A level is tried when the simpler one is at most this many nats below the best.
 LEVEL_MARGIN = 3.0
 # Site noise variances are estimated within this factor of their geometric mean.
@@ -116,5 +118,7 @@ MCMC_BURN_IN = 0.25
 
 # Rows per chunk of a pass over the table.
 CHUNK_ROWS = 8192
+# Feature values of all columns are kept in memory up to this many numbers.
+MAX_STORED = 30_000_000
 # Numbers in one batch of parent sets.
 BATCH_SIZE = 4_000_000

@@ -9,7 +9,7 @@ unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -39,6 +39,7 @@ class Features:
     table: Encoded
     transforms: tuple[Array, ...]  # per column [1 + raw functions, width]
     prior_variance: Array  # [columns, width]
+    stored: tuple[Array, ...]  # per column [width, rows]; empty for long tables
 
     @property
     def width(self) -> int:
@@ -46,7 +47,9 @@ class Features:
 
     def of(self, column: int, rows: slice | NDArray[np.intp]) -> Array:
         """Features of some rows of a column: [rows, width]."""
-        return np.asarray(_basis(self.table, column, rows) @ self.transforms[column])
+        if self.stored:
+            return self.stored[column][:, rows].T
+        return np.asarray(self.transforms[column].T @ _basis(self.table, column, rows)).T
 
     def standardised(self, column: int, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
         """A numeric column on its own scale and on the normal scale, both with variance 1."""
@@ -61,24 +64,32 @@ def fit_features(table: Encoded) -> Features:
         gram: Array | float = 0.0
         for _, rows in chunks(table.bounds):
             basis = _basis(table, j, rows)
-            gram = gram + basis.T @ basis / table.n_rows
+            gram = gram + basis @ basis.T / table.n_rows
         found.append(_orthonormal(np.asarray(gram)))
     width = max([len(c.MAIN_VARIANCE), *(t.shape[1] for t in found)])
     transforms = tuple(np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in found)
     variance = np.full((table.n_columns, width), c.CONTRAST_VARIANCE)
     numeric = np.array([not levels for levels in table.levels])
     variance[numeric, : len(c.MAIN_VARIANCE)] = c.MAIN_VARIANCE
-    return Features(table, transforms, variance)
+    features = Features(table, transforms, variance, ())
+    if table.n_rows * table.n_columns * width > c.MAX_STORED:
+        return features
+    everything = slice(0, table.n_rows)
+    stored = tuple(
+        np.ascontiguousarray(features.of(j, everything).T) for j in range(table.n_columns)
+    )
+    return replace(features, stored=stored)
 
 
 def _basis(table: Encoded, column: int, rows: slice | NDArray[np.intp]) -> Array:
-    """The constant, then z and Hermite polynomials of u, or indicators of levels."""
+    """The constant, then powers of z and Hermite polynomials of u, or indicators of levels.
+
+    The shape is [functions, rows].
+    """
     values = table.values[rows, column]
     n_levels = table.levels[column]
     if n_levels > 2:
-        return np.concatenate(
-            [np.ones((len(values), 1)), values[:, None] == np.arange(1, n_levels)], axis=1
-        )
+        return np.stack([np.ones(len(values)), *(values == k for k in range(1, n_levels))])
     u = table.normal[rows, column]
     hermite = [np.ones_like(u), u]
     for k in range(2, max(c.MAIN_DEGREES) + 1):
@@ -87,8 +98,7 @@ def _basis(table: Encoded, column: int, rows: slice | NDArray[np.intp]) -> Array
     functions = [np.ones_like(u)]
     for source, degree in zip(c.MAIN_SOURCES, c.MAIN_DEGREES, strict=True):
         functions.append(values**degree if source == "z" else hermite[degree])
-    basis = np.stack(functions[: int(table.n_distinct[column])], axis=1)
-    return basis
+    return np.stack(functions[: int(table.n_distinct[column])])
 
 
 def _orthonormal(gram: Array) -> Array:
@@ -193,18 +203,19 @@ def _evaluate(
     layout: Layout,
     rows: slice | NDArray[np.intp],
 ) -> Array:
-    own = [features.of(k, rows) for k in candidates]
+    own = [features.of(k, rows).T for k in candidates]  # [width, rows] each
     raw, normal = features.standardised(target, rows)
-    out = np.empty((len(raw), layout.size))
-    out[:, CONSTANT], out[:, TARGET], out[:, NORMAL_TARGET] = 1.0, raw, normal
+    out = np.empty((layout.size, len(raw)))
+    out[CONSTANT], out[TARGET], out[NORMAL_TARGET] = 1.0, raw, normal
     for k, block in enumerate(own):
-        out[:, FIRST + k * layout.width : FIRST + (k + 1) * layout.width] = block
+        out[FIRST + k * layout.width : FIRST + (k + 1) * layout.width] = block
     for (a, b), at in layout.pairs.items():
         for t, (p, q) in enumerate(PAIR_TERMS):
-            np.multiply(own[a][:, p - 1], own[b][:, q - 1], out=out[:, at + t])
-    for (a, b, d), at in layout.triples.items():
-        out[:, at] = own[a][:, 0] * own[b][:, 0] * own[d][:, 0]
-    return out
+            np.multiply(own[a][p - 1], own[b][q - 1], out=out[at + t])
+        for d in range(b + 1, layout.n):
+            # the product of the linear features is the first of the pair's terms
+            np.multiply(out[at], own[d][0], out=out[layout.triples[a, b, d]])
+    return out.T
 
 
 def _prior_precision(features: Features, candidates: tuple[int, ...], layout: Layout) -> Array:

@@ -127,9 +127,8 @@ def _total(
 ) -> float:
     precision = dictionary.prior_precision[columns]
     position = [columns.index(k) for k in effects]
-    site_precision = np.full(len(effects), 1 / c.SITE_LEVELS[2][1])
-    if effects:
-        site_precision[0] = 1 / c.SITE_INTERCEPT_VARIANCE
+    intercept, _, slope, _, _ = c.SITE_LEVELS[c.LEVEL_SLOPES + 1]
+    site_precision = 1 / np.array([intercept, *[slope] * (len(effects) - 1)][: len(effects)])
     return sum(_laplace(p, columns, precision, position, site_precision) for p in problems)
 
 

@@ -79,7 +79,7 @@ class Choice:
     """The model of each set with the highest evidence; all arrays have one entry per set."""
 
     value: Array
-    level: NDArray[np.intp]  # 0 … 4, see SITE_LEVELS
+    level: NDArray[np.intp]  # see SITE_LEVELS
     target: NDArray[np.intp]  # 0 own scale, 1 normal scale
     model: NDArray[np.intp]  # which terms enter, see `nested_models`
     unequal_noise: NDArray[np.bool_]
@@ -95,10 +95,14 @@ def make_batch(dictionary: Dictionary, parent_sets: list[tuple[int, ...]]) -> Ba
         [[*layout.additive(s), *layout.products(s), TARGET, NORMAL_TARGET] for s in parent_sets],
         dtype=np.intp,
     )
-    gram = dictionary.moments.gram
-    sites = np.arange(len(gram))[None, :, None, None]
+    moments = dictionary.moments.gram
+    n_terms = columns.shape[1]
+    flat = columns[:, :, None] * layout.size + columns[:, None, :]
+    gram = np.empty((len(columns), len(moments), n_terms, n_terms))
+    for m, whole in enumerate(moments):
+        gram[:, m] = np.take(whole.ravel(), flat)
     return Batch(
-        gram=gram[sites, columns[:, None, :, None], columns[:, None, None, :]],
+        gram=gram,
         count=dictionary.moments.count,
         precision=dictionary.prior_precision[columns[:, :-N_TARGETS]],
         columns=columns,
@@ -122,7 +126,7 @@ def best_models(batch: Batch, normal_scale_gain: float) -> Choice:
 
 
 def level_evidence(batch: Batch, choice: Choice) -> Array:
-    """Evidence of every level with equal and unequal noise, the rest as chosen: [sets, 5, 2]."""
+    """Evidence of every level with equal and unequal noise, the rest as chosen: [sets, levels, 2]."""
     out = np.full((len(batch.gram), len(c.SITE_LEVELS), 2), -np.inf)
     everyone = np.arange(len(batch.gram))
     for level in _levels(batch):
@@ -181,7 +185,7 @@ def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> tuple[Cho
         found = _summary(fit, fit.value + gain, level, equal[tried], relaxed[tried], False)
         best = _merge(best, found, tried)
         least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
-        if level >= 2:
+        if level >= c.LEVEL_SLOPES + 1:
             tried = tried[found.value >= best.value[tried] - c.LEVEL_MARGIN]
             if not len(tried):
                 break
@@ -234,8 +238,8 @@ def _merge(old: Choice, new: Choice, which: NDArray[np.intp]) -> Choice:
 
 def _site_effects(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
     """Terms whose coefficients differ between sites at a level, and their prior precisions."""
-    degree, variance, decay, pair_degree = c.SITE_LEVELS[level]
-    terms, variances = [0], [c.SITE_INTERCEPT_VARIANCE]
+    intercept, degree, variance, decay, pair_degree = c.SITE_LEVELS[level]
+    terms, variances = [0], [intercept]
     for parent in range(batch.n_parents):
         for k in range(min(degree, batch.width)):
             terms.append(1 + parent * batch.width + k)
@@ -254,13 +258,14 @@ def _integrate_sites(
     """Gram matrix over all sites with site effects integrated out, and their log determinant."""
     # [sets, sites, 1, 1]
     w = weight[:, :, None, None]
-    total = np.einsum("bm,bmij->bij", weight, batch.gram)
+    n_sets, n_sites, n_all, _ = batch.gram.shape
+    total = weight[:, None, :] @ batch.gram.reshape(n_sets, n_sites, n_all**2)
+    total = total.reshape(n_sets, n_all, n_all)
     if level == 0:
         return total, np.zeros(len(total))
     inverse, log_det, cross = _site_factors(batch, level, w, relaxed)
     scaled = inverse @ cross
-    n_sets, n_sites, n_effects, n_all = scaled.shape
-    stacked = scaled.reshape(n_sets, n_sites * n_effects, n_all)
+    stacked = scaled.reshape(n_sets, -1, n_all)
     return total - stacked.mT @ stacked, log_det
 
 
@@ -290,7 +295,8 @@ def _fit(batch: Batch, level: int, weight: Array, relaxed: Array) -> _Fit:
     values, noises = [], []
     for nesting in nested_models(batch.n_parents, batch.width):
         order = np.concatenate([nesting.order, diagonal[p:]])
-        L = np.linalg.cholesky(total[:, order[:, None], order])
+        flat = order[:, None] * len(order) + order
+        L = np.linalg.cholesky(np.take(total.reshape(len(total), -1), flat, axis=1))
         explained = np.cumsum(L[:, p:, :p] ** 2, axis=2)
         log_diagonal = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :p])
         penalty = np.cumsum(log_diagonal - np.log(prior)[:, nesting.order], axis=1)

@@ -17,7 +17,7 @@ SHIFT_COLUMNS = ("probability", "level", "slopes", "shape", "noise", "log_bayes_
 
 
 def level_table(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...]) -> Array:
-    """Evidence by level of site effects and by equal or unequal noise: [5, 2]."""
+    """Evidence by level of site effects and by equal or unequal noise: [levels, 2]."""
     if isinstance(target, DiscreteTarget):
         out = np.full((len(c.SITE_LEVELS), 2), -np.inf)
         values = target.levels(parents)
@@ -41,8 +41,8 @@ def shift_row(evidence: Array) -> dict[str, float]:
     return {
         "probability": float(1.0 - p[0, 0]),
         "level": float(p[1:].sum()),
-        "slopes": float(p[2:].sum()),
-        "shape": float(p[3:].sum()),
+        "slopes": float(p[c.LEVEL_SLOPES :].sum()),
+        "shape": float(p[c.LEVEL_SHAPE :].sum()),
         "noise": float(p[:, 1].sum()),
         "log_bayes_factor": gain,
     }
