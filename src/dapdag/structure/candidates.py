@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class ScreenRows:
     def centred(self, block: Array) -> Array:
         """Columns of [rows, k] minus their site means."""
         out = block.copy()
-        for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+        for start, stop in pairwise(self.bounds.tolist()):
             if stop > start:
                 out[start:stop] -= out[start:stop].mean(axis=0)
         return out
@@ -59,7 +59,7 @@ def association(features: Features, sample: ScreenRows) -> Array:
     pooled = pooled.reshape(d, k, d, k).max(axis=(1, 3)) - 0.5 * np.log(len(block))
     by_site = np.zeros((d, d))
     linear = block[:, ::k]
-    for start, stop in zip(sample.bounds[:-1], sample.bounds[1:], strict=True):
+    for start, stop in pairwise(sample.bounds.tolist()):
         if stop - start > 2:
             rows = linear[start:stop]
             by_site += _information(rows.T @ rows, stop - start) - 0.5 * np.log(stop - start)
@@ -140,7 +140,7 @@ class _SelectionSpace:
         linear = block[
             :, [n_responses - 1, *range(n_responses, n_responses + degree * len(own), degree)]
         ]
-        bounds = list(zip(sample.bounds[:-1], sample.bounds[1:], strict=True))
+        bounds = list(pairwise(sample.bounds.tolist()))
         return cls(
             gram=block.T @ block,
             by_site=np.stack([linear[a:b].T @ linear[a:b] for a, b in bounds]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Encoded:
         share = size / self.n_rows
         drawn = [
             rng.permutation(np.arange(start, stop))[: max(1, round(share * (stop - start)))]
-            for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True)
+            for start, stop in pairwise(self.bounds.tolist())
         ]
         return np.sort(np.concatenate(drawn))
 
@@ -127,8 +128,7 @@ def _with_ranks(
             values[:, k] = _scaled(values[:, k])
         normal[:, k], n_distinct[k] = normal_scores(values[:, k])
     scale = normal.std(axis=0) if len(names) else np.ones(0)
-    encoded = Encoded(names, values, normal, scale, levels, n_distinct, site, bounds)
-    return encoded
+    return Encoded(names, values, normal, scale, levels, n_distinct, site, bounds)
 
 
 def normal_scores(values: Array) -> tuple[Array, int]:

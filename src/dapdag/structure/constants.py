@@ -65,15 +65,14 @@ NOISE_RATIO = 1e3
 NOISE_FLOOR = 1e-6
 # Below this share, coefficients are huge in units of the noise and get a wider prior.
 SMALL_NOISE = 0.1
-# Pólya tree for the residual density: its k-th split has the prior Beta(c k², c k²); the
-# evidence is averaged over these c (large c: close to the normal law).
-TREE_CONCENTRATIONS = (0.5, 4.0)
-TREE_MAX_DEPTH = 10
-# Distinct values of the variable per bin of the deepest level, so that no bin tells whether
-# values are rounded.
-TREE_VALUES_PER_BIN = 8
-# A variable with fewer values than this depth needs is not tried on the normal scale.
-MIN_NORMAL_SCALE_DEPTH = 5
+# Bandwidths of residual densities, in units of Silverman's rule: narrow for sharp edges.
+BANDWIDTHS = (0.25, 0.5, 1.0)
+# Nats that a density other than the normal law has to be worth.
+DENSITY_COST = 3.0
+# Distinct values that a variable needs for a density of its residuals, and for a model on the
+# scale of its normal scores.
+MIN_DENSITY_VALUES = 30
+MIN_NORMAL_SCALE_VALUES = 100
 # Scales, in standard deviations, at which the tails of a column are folded by asinh before the
 # density of the column itself is estimated.
 TAIL_SCALES = (0.01, 0.1, 1.0)
@@ -98,7 +97,11 @@ SCREEN_DEGREE = 5
 MAX_SCREEN_ROWS = 20_000
 # Parent sets up to this size are all scored; larger ones grow from the best `BEAM_WIDTH`.
 FULL_SIZE = 2
-BEAM_WIDTH = 10
+BEAM_WIDTH = 6
+# Besides, for each candidate the best sets without it are grown.
+BEAM_WITHOUT = 2
+# A set may be this many nats worse than its best subset to be grown.
+BEAM_MARGIN = 3.0
 # Up to this many variables the best order is found by dynamic programming over all subsets.
 EXACT_VARIABLES = 14
 # Local searches over orders otherwise.

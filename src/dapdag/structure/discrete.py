@@ -10,6 +10,7 @@ site in every Newton step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +118,7 @@ def _dichotomies(rows: Rows, parents: tuple[int, ...]) -> list[_Dichotomy]:
             site, block = site[first], block[first]
             total, ones = np.bincount(inverse).astype(float), np.bincount(inverse, ones)
         bounds = np.flatnonzero(np.diff(site, prepend=-1, append=-1))
-        sites = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        sites = [slice(a, b) for a, b in pairwise(bounds.tolist())]
         out.append(_Dichotomy(block, sites, total, ones))
     return out
 

@@ -111,22 +111,32 @@ def make_batch(dictionary: Dictionary, parent_sets: list[tuple[int, ...]]) -> Ba
     )
 
 
-def best_models(batch: Batch, normal_scale_gain: float) -> Choice:
-    """The most probable model of each parent set.
+def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
+    """The most probable model of each parent set, for the target on its own and normal scale.
 
-    `normal_scale_gain` is the log likelihood gained by the transform to normal scores.
+    `normal_scale_gain` is the log likelihood gained by the transform to normal scores, −inf where
+    that scale is not to be tried.
     """
-    choice, least_noise = _choose(batch, np.ones(len(batch.gram)), normal_scale_gain)
+    gains = [0.0, normal_scale_gain][: 1 if normal_scale_gain == -np.inf else N_TARGETS]
+    choices, least_noise = _choose(batch, np.ones(len(batch.gram)), gains)
     small = np.flatnonzero(least_noise < c.SMALL_NOISE)
     if len(small):
         relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
-        again, _ = _choose(batch.take(small), relaxed, normal_scale_gain)
-        choice = _merge(choice, again, small)
-    return choice
+        again, _ = _choose(batch.take(small), relaxed, gains)
+        choices = [_merge(old, new, small) for old, new in zip(choices, again, strict=True)]
+    return choices
+
+
+def better_of(choices: list[Choice]) -> Choice:
+    """The better choice for each set."""
+    best = choices[0]
+    for other in choices[1:]:
+        best = _merge(best, other, np.arange(len(best.value)))
+    return best
 
 
 def level_evidence(batch: Batch, choice: Choice) -> Array:
-    """Evidence of every level with equal and unequal noise, the rest as chosen: [sets, levels, 2]."""
+    """Evidence of every level, with equal and unequal noise: [sets, levels, 2]."""
     out = np.full((len(batch.gram), len(c.SITE_LEVELS), 2), -np.inf)
     everyone = np.arange(len(batch.gram))
     for level in _levels(batch):
@@ -163,41 +173,46 @@ class _Fit:
     noise: Array  # the same: rss / n
 
 
-def _choose(batch: Batch, relaxed: Array, normal_scale_gain: float) -> tuple[Choice, Array]:
-    """The best model of each set, and its smallest noise variance under any of the models."""
+def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choice], Array]:
+    """The best model of each set for each target, and the smallest noise under any model."""
     n_sets, n_sites = len(batch.gram), len(batch.count)
     equal = np.ones((n_sets, n_sites))
-    gain = np.array([0.0, normal_scale_gain])[:, None]
-    best = Choice(
-        value=np.full(n_sets, -np.inf),
-        level=np.zeros(n_sets, dtype=np.intp),
-        target=np.zeros(n_sets, dtype=np.intp),
-        model=np.zeros(n_sets, dtype=np.intp),
-        unequal_noise=np.zeros(n_sets, dtype=bool),
-        weight=equal,
-        noise=np.ones(n_sets),
-        relaxed=relaxed,
-    )
+    best: list[Choice] = []
     tried = np.arange(n_sets)
     least_noise = np.ones(n_sets)
     for level in _levels(batch):
         fit = _fit(batch.take(tried), level, equal[tried], relaxed[tried])
-        found = _summary(fit, fit.value + gain, level, equal[tried], relaxed[tried], False)
-        best = _merge(best, found, tried)
+        found = [
+            _summary(fit, target, gain, level, equal[tried], relaxed[tried])
+            for target, gain in enumerate(gains)
+        ]
+        best = [_merge(a, b, tried) for a, b in zip(best, found, strict=True)] if best else found
         least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
-        if level >= c.LEVEL_SLOPES + 1:
-            tried = tried[found.value >= best.value[tried] - c.LEVEL_MARGIN]
+        if level > c.LEVEL_SLOPES:
+            close = [
+                b.value >= a.value[tried] - c.LEVEL_MARGIN for a, b in zip(best, found, strict=True)
+            ]
+            tried = tried[np.any(close, axis=0)]
             if not len(tried):
                 break
     if n_sites > 1:
-        for level in np.unique(best.level):
-            which = np.flatnonzero(best.level == level)
-            some, loose = batch.take(which), relaxed[which]
-            weight, bonus = _noise_weights(some, int(level), loose, best.target[which])
-            fit = _fit(some, int(level), weight, loose)
-            value = fit.value + gain + bonus[:, None, None]
-            best = _merge(best, _summary(fit, value, int(level), weight, loose, True), which)
+        best = [
+            _with_unequal_noise(batch, choice, target, gains[target])
+            for target, choice in enumerate(best)
+        ]
     return best, least_noise
+
+
+def _with_unequal_noise(batch: Batch, best: Choice, target: int, gain: float) -> Choice:
+    """Let the noise differ between sites where that is more probable."""
+    for level in np.unique(best.level).tolist():
+        which = np.flatnonzero(best.level == level)
+        some, relaxed = batch.take(which), best.relaxed[which]
+        weight, bonus = _noise_weights(some, level, relaxed, best.target[which])
+        fit = _fit(some, level, weight, relaxed)
+        found = _summary(fit, target, gain + bonus, level, weight, relaxed)
+        best = _merge(best, replace(found, unequal_noise=np.ones(len(which), dtype=bool)), which)
+    return best
 
 
 def _levels(batch: Batch) -> range:
@@ -207,20 +222,21 @@ def _levels(batch: Batch) -> range:
 
 
 def _summary(
-    fit: _Fit, value: Array, level: int, weight: Array, relaxed: Array, unequal: bool
+    fit: _Fit, target: int, gain: float | Array, level: int, weight: Array, relaxed: Array
 ) -> Choice:
+    """The best of the models of one target."""
+    value, noise = fit.value[:, target], fit.noise[:, target]  # [sets, models]
     n_sets = len(value)
-    flat = value.reshape(n_sets, -1)
-    at = flat.argmax(axis=1)
+    at = value.argmax(axis=1)
     every = np.arange(n_sets)
     return Choice(
-        value=flat[every, at],
+        value=value[every, at] + gain,
         level=np.full(n_sets, level, dtype=np.intp),
-        target=at // value.shape[2],
-        model=at % value.shape[2],
-        unequal_noise=np.full(n_sets, unequal),
+        target=np.full(n_sets, target, dtype=np.intp),
+        model=at,
+        unequal_noise=np.zeros(n_sets, dtype=bool),
         weight=weight,
-        noise=fit.noise.reshape(n_sets, -1)[every, at],
+        noise=noise[every, at],
         relaxed=relaxed,
     )
 

@@ -6,6 +6,8 @@ distribution given the other columns keeps them.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,12 +27,12 @@ def fill_missing(
     a row with a similar prediction.
     """
     missing = np.isnan(values)
-    incomplete = np.flatnonzero(missing.any(axis=0))
-    if not len(incomplete):
+    incomplete = np.flatnonzero(missing.any(axis=0)).tolist()
+    if not incomplete:
         return values
     rng = np.random.default_rng(seed)
     filled = values.copy()
-    sites = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if b > a]
+    sites = [slice(a, b) for a, b in pairwise(bounds.tolist()) if b > a]
     for j in incomplete:
         _draw_marginal(filled[:, j], missing[:, j], sites, rng)
     for _ in range(c.FILL_ROUNDS):

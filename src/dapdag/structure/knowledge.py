@@ -71,7 +71,7 @@ def _check_required(required: Mask, names: Sequence[Hashable], max_parents: int)
         cycle = [names[i] for i, _ in nx.find_cycle(graph)]
         shown = " → ".join(repr(name) for name in [*cycle, cycle[0]])
         raise ValueError(f"required_edges close a cycle: {shown}; take one of the edges out.")
-    for j in np.flatnonzero(required.sum(axis=0) > max_parents):
+    for j in np.flatnonzero(required.sum(axis=0) > max_parents).tolist():
         raise ValueError(
             f"required_edges give {names[j]!r} {int(required[:, j].sum())} parents, more than "
             f"max_parents={max_parents}: raise max_parents."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,15 @@ from numpy.typing import NDArray
 from dapdag.structure import constants as c
 from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
 from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
-from dapdag.structure.evidence import Batch, Choice, best_models, make_batch, residual_coefficients
-from dapdag.structure.residuals import density_gain, marginal_gain, tree_depth
+from dapdag.structure.evidence import (
+    Batch,
+    Choice,
+    best_models,
+    better_of,
+    make_batch,
+    residual_coefficients,
+)
+from dapdag.structure.residuals import density_gain, marginal_gain
 from dapdag.structure.statistics import Array
 
 # Stands for a parent set without a required parent: finite, so that differences are numbers.
@@ -59,27 +67,24 @@ class NumericTarget:
     def __init__(self, dictionary: Dictionary, seed: int) -> None:
         self.dictionary = dictionary
         table = dictionary.features.table
-        self._depth = tree_depth(int(table.n_distinct[dictionary.target]))
+        self._n_distinct = int(table.n_distinct[dictionary.target])
         rows = table.sample(c.MAX_DENSITY_ROWS, seed)
         self._block = dictionary.rows(rows)
         self._bounds = np.searchsorted(table.site[rows], np.arange(table.n_sites + 1))
         self._scale = table.n_rows / len(rows)
         own = table.values[rows, dictionary.target]
-        self.normal_scale_gain = (
-            self._scale * marginal_gain(own, self._depth)
-            if self._depth >= c.MIN_NORMAL_SCALE_DEPTH
-            else -np.inf
-        )
+        self.normal_scale_gain = self._scale * marginal_gain(own, self._n_distinct)
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets of one size."""
-        out = []
-        for batch, choice in self.models(parent_sets):
-            out.append(choice.value + self.density_gains(batch, choice))
-        return np.concatenate(out)
+        found = self.models(parent_sets)
+        return np.concatenate([choice.value for _, choice in found])
 
     def models(self, parent_sets: list[tuple[int, ...]]) -> list[tuple[Batch, Choice]]:
-        """Moments and chosen models of parent sets of one size, in batches that fit in memory."""
+        """Moments and chosen models of parent sets of one size, in batches that fit in memory.
+
+        The value of a choice includes the density of its residuals.
+        """
         layout = self.dictionary.layout
         n_terms = len(layout.additive(parent_sets[0])) + len(layout.products(parent_sets[0])) + 2
         numbers = n_terms**2 * len(self.dictionary.moments.count)
@@ -87,13 +92,15 @@ class NumericTarget:
         out = []
         for at in range(0, len(parent_sets), size):
             batch = make_batch(self.dictionary, parent_sets[at : at + size])
-            out.append((batch, best_models(batch, self.normal_scale_gain)))
+            choices = [
+                replace(choice, value=choice.value + self.density_gains(batch, choice))
+                for choice in best_models(batch, self.normal_scale_gain)
+            ]
+            out.append((batch, better_of(choices)))
         return out
 
     def density_gains(self, batch: Batch, choice: Choice) -> Array:
         """What a density other than the normal adds for the residuals of each set."""
-        if self._depth < 2:
-            return np.zeros(len(choice.value))
         coefficients = residual_coefficients(batch, choice)
         n_sets, n_sites, _ = coefficients.shape
         # [sites, dictionary, sets]
@@ -101,9 +108,9 @@ class NumericTarget:
         for k in range(n_sets):
             spread[:, batch.columns[k], k] = coefficients[k]
         residuals = np.empty((len(self._block), n_sets))
-        for m, (a, b) in enumerate(zip(self._bounds[:-1], self._bounds[1:], strict=True)):
+        for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
             residuals[a:b] = (self._block[a:b] @ spread[m]) * np.sqrt(choice.weight[:, m])
-        gain = self._scale * density_gain(residuals, self._depth)
+        gain = self._scale * density_gain(residuals, self._n_distinct)
         return np.asarray(np.where(choice.noise > 2 * c.NOISE_FLOOR, gain, 0.0))
 
 
@@ -147,23 +154,36 @@ def score_parents(
     Every set holds the required parents. An edge costs `EDGE_PENALTY`.
     """
     scorer = target_of(features, target, candidates, seed)
-    raw = np.full(1 << len(candidates), -np.inf)
-    base = sum(1 << candidates.index(k) for k in required)
-    level, best = [base], -np.inf
-    for size in range(len(required), min(max_parents, len(candidates)) + 1):
-        sets = [_members(mask, len(candidates)) for mask in level]
-        raw[level] = scorer.scores(sets) - c.EDGE_PENALTY * size
-        top = float(raw[level].max())
-        if size > c.FULL_SIZE and top < best:
-            break
-        best = max(best, top)
-        kept = level
-        if size >= c.FULL_SIZE:
-            kept = sorted(level, key=lambda mask: (-raw[mask], mask))[: c.BEAM_WIDTH]
-        level = sorted({m | 1 << p for m in kept for p in range(len(candidates)) if not m >> p & 1})
+    n = len(candidates)
+    raw = np.full(1 << n, -np.inf)
+    level = [sum(1 << candidates.index(k) for k in required)]
+    for size in range(len(required), min(max_parents, n) + 1):
+        raw[level] = scorer.scores([_members(mask, n) for mask in level])
+        raw[level] -= c.EDGE_PENALTY * size
+        grown = level if size < c.FULL_SIZE else _beam(raw, level, n)
+        level = sorted({m | 1 << p for m in grown for p in range(n) if not m >> p & 1})
         if not level:
             break
     return ParentScores(candidates, raw)
+
+
+def _beam(raw: Array, level: list[int], n: int) -> list[int]:
+    """Sets that are worth growing: the best of all, and the best without each candidate.
+
+    The latter matter to orders in which that candidate, often a child, comes later. A set that is
+    clearly worse than one of its subsets is not grown.
+    """
+    promising = [
+        mask
+        for mask in level
+        if raw[mask]
+        >= max(raw[mask & ~(1 << p)] for p in range(n) if mask >> p & 1) - c.BEAM_MARGIN
+    ]
+    promising.sort(key=lambda mask: (-raw[mask], mask))
+    kept = set(promising[: c.BEAM_WIDTH])
+    for p in range(n):
+        kept.update([mask for mask in promising if not mask >> p & 1][: c.BEAM_WITHOUT])
+    return sorted(kept)
 
 
 def _members(mask: int, n: int) -> tuple[int, ...]:

@@ -116,9 +116,8 @@ class GraphSearch(BaseEstimator):
         self.adjacency_probability_ = _square_frame(
             np.minimum(probability + probability.T, 1.0), names
         )
-        for i, j in self.graph_.edges:
-            share = self.edge_probability_.at[i, j]
-            self.graph_.edges[i, j]["probability"] = float(share)
+        for i, j in np.argwhere(edge).tolist():
+            self.graph_.edges[names[i], names[j]]["probability"] = float(probability[i, j])
         self.log_evidence_ = inner.score
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = d

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from dapdag.structure import constants as c
+from dapdag.structure.dictionary import PAIR_TERMS, Layout
 from dapdag.structure.evidence import level_evidence, residual_coefficients
 from dapdag.structure.parents import DiscreteTarget, NumericTarget
 from dapdag.structure.statistics import Array
@@ -80,9 +81,7 @@ def edge_weights(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...
     return np.array(out)
 
 
-def _involving(layout, parent: int) -> list[int]:  # type: ignore[no-untyped-def]
-    from dapdag.structure.dictionary import PAIR_TERMS
-
+def _involving(layout: Layout, parent: int) -> list[int]:
     found = list(layout.main(parent))
     for pair, at in layout.pairs.items():
         if parent in pair:

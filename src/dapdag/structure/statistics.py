@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,6 @@ class SiteMoments:
 
 def chunks(bounds: NDArray[np.intp], size: int = CHUNK_ROWS) -> Iterable[tuple[int, slice]]:
     """Site and rows of each chunk, for rows that are sorted by site; `bounds` are [sites + 1]."""
-    for m, (start, stop) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
+    for m, (start, stop) in enumerate(pairwise(bounds.tolist())):
         for at in range(start, stop, size):
             yield m, slice(at, min(at + size, stop))
