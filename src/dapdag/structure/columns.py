@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dapdag.structure.constants import COPY_R2, MAX_LEVELS
+from dapdag.structure.constants import COPY_R2, KNOTS, MAX_LEVELS
 from dapdag.structure.filling import fill_missing
 
 Array = NDArray[np.float64]
@@ -33,6 +33,7 @@ class Encoded:
     normal_scale: Array  # [columns]: their standard deviation
     levels: tuple[int, ...]  # number of levels of a binary or categorical column, 0 if numeric
     n_distinct: NDArray[np.intp]  # [columns]
+    knots: tuple[Array, ...]  # of cubic splines, per column
     site: NDArray[np.intp]  # [rows], sorted
     bounds: NDArray[np.intp]  # [sites + 1]: first row of each site
 
@@ -128,7 +129,8 @@ def _with_ranks(
             values[:, k] = _scaled(values[:, k])
         normal[:, k], n_distinct[k] = normal_scores(values[:, k])
     scale = normal.std(axis=0) if len(names) else np.ones(0)
-    return Encoded(names, values, normal, scale, levels, n_distinct, site, bounds)
+    knots = tuple(_spline_knots(values[:, k]) for k in range(len(names)))
+    return Encoded(names, values, normal, scale, levels, n_distinct, knots, site, bounds)
 
 
 def normal_scores(values: Array) -> tuple[Array, int]:
@@ -136,6 +138,14 @@ def normal_scores(values: Array) -> tuple[Array, int]:
     _, inverse, count = np.unique(values, return_inverse=True, return_counts=True)
     middle = (np.cumsum(count) - count / 2) / len(values)
     return ndtri(middle)[inverse], len(count)
+
+
+def _spline_knots(values: Array) -> Array:
+    """Interior knots at quantiles between those of the smallest and the largest value."""
+    low, high = values.min(), values.max()
+    inner = np.unique(np.quantile(values, KNOTS))
+    inner = inner[(inner > low) & (inner < high)]
+    return np.concatenate([np.full(4, low), inner, np.full(4, high)])
 
 
 def warn_of_copies(table: Encoded) -> None:

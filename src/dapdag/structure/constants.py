@@ -19,15 +19,16 @@ FILL_ROWS_PER_COEFFICIENT = 3
 
 # Dictionary ---------------------------------------------------------------------------------
 
-# Features of a numeric column: its values z to the power of these degrees where the source is
-# "z", else the Hermite polynomial of its normal scores u. Powers of z follow squares, products
-# and exponentials into the tails; those of u follow bounded functions such as tanh. Together
-# they leave less than the noise over at a few thousand rows.
-MAIN_SOURCES = "zuuzzuuzz"
-MAIN_DEGREES = (1, 2, 3, 2, 3, 4, 5, 4, 5)
+# Degrees of the features of a numeric column with values z and normal scores u: z, u², u³, z²,
+# z³, and what cubic splines add to them. Powers of z follow
+# squares, products and exponentials into the tails; splines follow a sum of steep tanh to below
+# the noise at a few thousand rows, which polynomials do not.
+MAIN_DEGREES = (1, 2, 3, 2, 3, *(4,) * 6)
 # Prior variance of each coefficient, in units of the noise variance. The lower degrees may be
 # large; higher ones are corrections.
-MAIN_VARIANCE = (4.0, 2.0, 1.0, 1.0, 0.5, 0.5, 0.3, 0.2, 0.1)
+MAIN_VARIANCE = (4.0, 2.0, 1.0, 1.0, 0.5, *(0.3,) * 6)
+# Interior knots of the splines, as quantiles of the column; each adds one function.
+KNOTS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 # Level contrasts of a categorical parent have no order: one variance for all.
 CONTRAST_VARIANCE = 2.0
 # Products of two parents up to this total degree; each degree halves the prior variance.

@@ -1,8 +1,8 @@
 """Orthonormal features of a column, and the dictionary of features of a set of candidates.
 
-A numeric column z has the features z, He₂(u), …, He₇(u) with the Hermite polynomials of its
-normal scores u, made orthonormal over all rows: the first is linear in the values, the higher
-ones are bounded in their influence. A categorical column has orthonormal contrasts of its levels.
+A numeric column has the features z, u², u³, z², z³ of its values z and normal scores u, and cubic
+splines of z, made orthonormal over all rows in this order. A categorical column has orthonormal
+contrasts of its levels.
 Every column has the same number of features; those it lacks are zero, which leaves the evidence
 unchanged.
 """
@@ -15,6 +15,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import BSpline
 
 from dapdag.structure import constants as c
 from dapdag.structure.columns import Encoded
@@ -82,7 +83,7 @@ def fit_features(table: Encoded) -> Features:
 
 
 def _basis(table: Encoded, column: int, rows: slice | NDArray[np.intp]) -> Array:
-    """The constant, then powers of z and Hermite polynomials of u, or indicators of levels.
+    """The constant, then polynomials and splines, or indicators of levels.
 
     The shape is [functions, rows].
     """
@@ -91,14 +92,9 @@ def _basis(table: Encoded, column: int, rows: slice | NDArray[np.intp]) -> Array
     if n_levels > 2:
         return np.stack([np.ones(len(values)), *(values == k for k in range(1, n_levels))])
     u = table.normal[rows, column]
-    hermite = [np.ones_like(u), u]
-    for k in range(2, max(c.MAIN_DEGREES) + 1):
-        # normalised: He_k / sqrt(k!)
-        hermite.append((u * hermite[-1] - np.sqrt(k - 1) * hermite[-2]) / np.sqrt(k))
-    functions = [np.ones_like(u)]
-    for source, degree in zip(c.MAIN_SOURCES, c.MAIN_DEGREES, strict=True):
-        functions.append(values**degree if source == "z" else hermite[degree])
-    return np.stack(functions[: int(table.n_distinct[column])])
+    polynomials = [np.ones_like(u), values, u**2, u**3, values**2, values**3]
+    splines = BSpline.design_matrix(values, table.knots[column], 3, extrapolate=True)
+    return np.concatenate([np.stack(polynomials), splines.toarray().T])
 
 
 def _orthonormal(gram: Array) -> Array:
