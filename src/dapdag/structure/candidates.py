@@ -19,7 +19,7 @@ from dapdag.structure.statistics import Array
 # Features of each column in the pairwise screen: linear, curved, skewed.
 _SCREEN_FEATURES = 3
 _TINY = 1e-9
-_SLOPE_VARIANCE = c.SITE_LEVELS[c.LEVEL_SLOPES + 1][2]
+_SLOPE_VARIANCE = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES]["slope"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class _SelectionSpace:
             [
                 np.ones(n_responses),
                 *(1 / v for v in variance),
-                np.full(len(pairs), 1 / c.PAIR_VARIANCE),
+                np.full(len(pairs), 1 / c.PAIR_VARIANCE[0]),
             ]
         )
         linear = block[

@@ -31,10 +31,13 @@ MAIN_VARIANCE = (4.0, 2.0, 1.0, 1.0, 0.5, *(0.3,) * 6)
 KNOTS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 # Level contrasts of a categorical parent have no order: one variance for all.
 CONTRAST_VARIANCE = 2.0
-# Products of two parents up to this total degree; each degree halves the prior variance.
-PAIR_DEGREE = 4
-PAIR_VARIANCE = 0.25
-PAIR_DECAY = 0.5
+# Joint terms of two parents a, b: the products z_a z_b, z_a u_b², u_a² z_b, then
+# tanh(s (v − k)) of v = (u_a + u_b)/√2 and of v = (u_a − u_b)/√2. The latter are the hidden units
+# of a network; with them a mechanism such as tanh(a + b) is fitted to below the noise.
+PAIR_DEGREES = (2, 3, 3, *(4,) * 8)
+PAIR_VARIANCE = (0.25, 0.125, 0.125, *(0.25,) * 8)
+RIDGE_CENTRES = (-1.2, -0.4, 0.4, 1.2)
+RIDGE_SLOPE = 2.0
 # The product of three parents.
 TRIPLE_VARIANCE = 0.1
 # The intercept is nearly free.
@@ -42,19 +45,25 @@ INTERCEPT_VARIANCE = 1e4
 
 # Site effects -------------------------------------------------------------------------------
 
-# Levels of what may differ between sites: (variance of the intercept, highest main degree,
-# variance of the first degree, its decay per degree, highest total degree of products), variances
-# in units of the noise variance.
+# Levels of what may differ between sites. Variances are in units of the noise variance.
+#   intercept: variance of a site's own intercept
+#   degree, slope, decay: a site's own coefficients of main effects up to a degree, the variance
+#     at the first feature, and its decay per feature
+#   pairs: variance of a site's own coefficients of products
+#   along: the coefficients do not differ freely, but in proportion to the site's position on the
+#     main axis along which sites differ (see `environment.py`)
 SITE_LEVELS = (
-    (0.0, 0, 0.0, 1.0, 0),  # none
-    (1.0, 0, 0.0, 1.0, 0),  # intercept
-    (0.1, 1, 0.03, 1.0, 0),  # weak slopes
-    (1.0, 1, 0.25, 1.0, 0),  # slopes
-    (1.0, 3, 0.25, 0.5, 2),  # curves
-    (1.0, 7, 1.0, 0.8, 3),  # curves and products
+    {"intercept": 0.0, "degree": 0, "slope": 0.0, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 1.0, "degree": 0, "slope": 0.0, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 0.1, "degree": 1, "slope": 0.03, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 1.0, "degree": 1, "slope": 1.0, "decay": 1.0, "pairs": 0.0, "along": True},
+    {"intercept": 1.0, "degree": 11, "slope": 1.0, "decay": 0.8, "pairs": 0.25, "along": True},
+    {"intercept": 1.0, "degree": 1, "slope": 0.25, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 1.0, "degree": 3, "slope": 0.5, "decay": 0.6, "pairs": 0.1, "along": False},
 )
-# Which of these the columns of `mechanism_shift_` mean.
-LEVEL_SLOPES, LEVEL_SHAPE = 2, 4
+# Which of these the columns of `mechanism_shift_` mean, and the level of free slopes.
+LEVEL_FREE_SLOPES = 5
+SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5, 6), (4, 6)
 # A level is tried when the simpler one is at most this many nats below the best.
 LEVEL_MARGIN = 3.0
 # Site noise variances are estimated within this factor of their geometric mean.
@@ -83,8 +92,8 @@ MAX_DENSITY_ROWS = 20_000
 
 # Search -------------------------------------------------------------------------------------
 
-# Nats that an edge has to be worth: prior odds of about 1 : 55, right for sparse graphs.
-EDGE_PENALTY = 4.0
+# Nats that an edge has to be worth: prior odds of about 1 : 150, right for sparse graphs.
+EDGE_PENALTY = 5.0
 # Variables that survive the pairwise screen, and candidate parents that forward selection
 # keeps of them: at least, at most.
 SCREEN_SIZE = 16

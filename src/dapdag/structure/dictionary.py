@@ -19,18 +19,13 @@ from scipy.interpolate import BSpline
 
 from dapdag.structure import constants as c
 from dapdag.structure.columns import Encoded
+from dapdag.structure.environment import site_positions
 from dapdag.structure.statistics import Array, SiteMoments, chunks
 
 # Positions in a dictionary: the constant, the target on its own scale, its normal scores.
 CONSTANT, TARGET, NORMAL_TARGET, FIRST = 0, 1, 2, 3
 
-# Degrees (p, q) of the products of two columns.
-PAIR_TERMS = tuple(
-    (p, q)
-    for p in range(1, c.PAIR_DEGREE)
-    for q in range(1, c.PAIR_DEGREE)
-    if p + q <= c.PAIR_DEGREE
-)
+N_PAIR = len(c.PAIR_DEGREES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +35,7 @@ class Features:
     table: Encoded
     transforms: tuple[Array, ...]  # per column [1 + raw functions, width]
     prior_variance: Array  # [columns, width]
+    position: Array  # [sites]: on the main axis along which sites differ
     stored: tuple[Array, ...]  # per column [width, rows]; empty for long tables
 
     @property
@@ -72,7 +68,7 @@ def fit_features(table: Encoded) -> Features:
     variance = np.full((table.n_columns, width), c.CONTRAST_VARIANCE)
     numeric = np.array([not levels for levels in table.levels])
     variance[numeric, : len(c.MAIN_VARIANCE)] = c.MAIN_VARIANCE
-    features = Features(table, transforms, variance, ())
+    features = Features(table, transforms, variance, site_positions(table), ())
     if table.n_rows * table.n_columns * width > c.MAX_STORED:
         return features
     everything = slice(0, table.n_rows)
@@ -125,19 +121,16 @@ class Layout:
     @cached_property
     def pairs(self) -> dict[tuple[int, int], int]:
         first = FIRST + self.n * self.width
-        return {
-            pair: first + k * len(PAIR_TERMS)
-            for k, pair in enumerate(combinations(range(self.n), 2))
-        }
+        return {pair: first + k * N_PAIR for k, pair in enumerate(combinations(range(self.n), 2))}
 
     @cached_property
     def triples(self) -> dict[tuple[int, int, int], int]:
-        first = FIRST + self.n * self.width + len(self.pairs) * len(PAIR_TERMS)
+        first = FIRST + self.n * self.width + len(self.pairs) * N_PAIR
         return {triple: first + k for k, triple in enumerate(combinations(range(self.n), 3))}
 
     @property
     def size(self) -> int:
-        return FIRST + self.n * self.width + len(self.pairs) * len(PAIR_TERMS) + len(self.triples)
+        return FIRST + self.n * self.width + len(self.pairs) * N_PAIR + len(self.triples)
 
     def main(self, candidate: int) -> range:
         """Positions of a candidate's own features."""
@@ -149,11 +142,7 @@ class Layout:
 
     def products(self, parents: tuple[int, ...]) -> list[int]:
         """Positions of the parents' products, pairs before triples."""
-        found = [
-            self.pairs[pair] + t
-            for pair in combinations(parents, 2)
-            for t in range(len(PAIR_TERMS))
-        ]
+        found = [self.pairs[pair] + t for pair in combinations(parents, 2) for t in range(N_PAIR)]
         return found + [self.triples[triple] for triple in combinations(parents, 3)]
 
 
@@ -200,18 +189,30 @@ def _evaluate(
     rows: slice | NDArray[np.intp],
 ) -> Array:
     own = [features.of(k, rows).T for k in candidates]  # [width, rows] each
+    scores = [np.asarray(features.standardised(k, rows)[1]) for k in candidates]
     raw, normal = features.standardised(target, rows)
     out = np.empty((layout.size, len(raw)))
     out[CONSTANT], out[TARGET], out[NORMAL_TARGET] = 1.0, raw, normal
     for k, block in enumerate(own):
         out[FIRST + k * layout.width : FIRST + (k + 1) * layout.width] = block
     for (a, b), at in layout.pairs.items():
-        for t, (p, q) in enumerate(PAIR_TERMS):
-            np.multiply(own[a][p - 1], own[b][q - 1], out=out[at + t])
+        _pair_terms(own[a], own[b], scores[a], scores[b], out[at : at + N_PAIR])
         for d in range(b + 1, layout.n):
             # the product of the linear features is the first of the pair's terms
             np.multiply(out[at], own[d][0], out=out[layout.triples[a, b, d]])
     return out.T
+
+
+def _pair_terms(a: Array, b: Array, u_a: Array, u_b: Array, out: Array) -> None:
+    """Products of low degree, and tanh of sums and differences of the normal scores."""
+    np.multiply(a[0], b[0], out=out[0])
+    np.multiply(a[0], b[1], out=out[1])
+    np.multiply(a[1], b[0], out=out[2])
+    at = 3
+    for index in (u_a + u_b, u_a - u_b):
+        for centre in c.RIDGE_CENTRES:
+            np.tanh(c.RIDGE_SLOPE * (index * np.sqrt(0.5) - centre), out=out[at])
+            at += 1
 
 
 def _prior_precision(features: Features, candidates: tuple[int, ...], layout: Layout) -> Array:
@@ -220,8 +221,7 @@ def _prior_precision(features: Features, candidates: tuple[int, ...], layout: La
     for k, column in enumerate(candidates):
         variance[list(layout.main(k))] = features.prior_variance[column]
     for at in layout.pairs.values():
-        for t, (p, q) in enumerate(PAIR_TERMS):
-            variance[at + t] = c.PAIR_VARIANCE * c.PAIR_DECAY ** (p + q - 2)
+        variance[at : at + N_PAIR] = c.PAIR_VARIANCE
     for at in layout.triples.values():
         variance[at] = c.TRIPLE_VARIANCE
     return 1.0 / variance

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import PAIR_TERMS, Dictionary
+from dapdag.structure.dictionary import N_PAIR, Dictionary
 from dapdag.structure.statistics import Array
 
 # Features of a logistic regression: lower degrees than for numbers, as a label tells less.
@@ -74,8 +74,8 @@ def discrete_evidence(
     products = [
         at
         for n, at in enumerate(layout.products(parents))
-        if n >= len(PAIR_TERMS) * len(parents) * (len(parents) - 1) // 2
-        or sum(PAIR_TERMS[n % len(PAIR_TERMS)]) <= _PAIR_DEGREE
+        if n >= N_PAIR * len(parents) * (len(parents) - 1) // 2
+        or c.PAIR_DEGREES[n % N_PAIR] <= _PAIR_DEGREE
     ]
     slopes = [0, *(layout.main(p)[0] for p in parents)]
     problems = _dichotomies(rows, parents)
@@ -128,7 +128,8 @@ def _total(
 ) -> float:
     precision = dictionary.prior_precision[columns]
     position = [columns.index(k) for k in effects]
-    intercept, _, slope, _, _ = c.SITE_LEVELS[c.LEVEL_SLOPES + 1]
+    free = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES]
+    intercept, slope = free["intercept"], free["slope"]
     site_precision = 1 / np.array([intercept, *[slope] * (len(effects) - 1)][: len(effects)])
     return sum(_laplace(p, columns, precision, position, site_precision) for p in problems)
 

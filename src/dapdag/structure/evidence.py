@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import NORMAL_TARGET, PAIR_TERMS, TARGET, Dictionary
+from dapdag.structure.dictionary import NORMAL_TARGET, N_PAIR, TARGET, Dictionary
 from dapdag.structure.nesting import FULL_MODEL, included_terms, nested_models
 from dapdag.structure.statistics import Array
 
@@ -45,6 +45,7 @@ class Batch:
 
     gram: Array  # [sets, sites, terms, terms]
     count: Array  # [sites]
+    position: Array  # [sites]: on the main axis of the sites
     precision: Array  # [sets, terms - 2]: prior, in units of the noise
     columns: NDArray[np.intp]  # [sets, terms]: positions in the dictionary
     n_parents: int
@@ -104,6 +105,7 @@ def make_batch(dictionary: Dictionary, parent_sets: list[tuple[int, ...]]) -> Ba
     return Batch(
         gram=gram,
         count=dictionary.moments.count,
+        position=dictionary.features.position,
         precision=dictionary.prior_precision[columns[:, :-N_TARGETS]],
         columns=columns,
         n_parents=len(parent_sets[0]),
@@ -188,7 +190,7 @@ def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choi
         ]
         best = [_merge(a, b, tried) for a, b in zip(best, found, strict=True)] if best else found
         least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
-        if level > c.LEVEL_SLOPES:
+        if level == c.LEVEL_FREE_SLOPES:
             close = [
                 b.value >= a.value[tried] - c.LEVEL_MARGIN for a, b in zip(best, found, strict=True)
             ]
@@ -253,53 +255,80 @@ def _merge(old: Choice, new: Choice, which: NDArray[np.intp]) -> Choice:
 
 
 def _site_effects(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
-    """Terms whose coefficients differ between sites at a level, and their prior precisions."""
-    intercept, degree, variance, decay, pair_degree = c.SITE_LEVELS[level]
-    terms, variances = [0], [intercept]
+    """Terms whose coefficients differ between sites at a level, and their prior precisions.
+
+    The intercept comes first.
+    """
+    spec = c.SITE_LEVELS[level]
+    terms, variances = [0], [spec["intercept"]]
     for parent in range(batch.n_parents):
-        for k in range(min(degree, batch.width)):
+        for k in range(spec["degree"]):
             terms.append(1 + parent * batch.width + k)
-            variances.append(variance * decay**k)
-    for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
-        for t, (p, q) in enumerate(PAIR_TERMS):
-            if p + q <= pair_degree:
-                terms.append(batch.n_additive + number * len(PAIR_TERMS) + t)
-                variances.append(variance * decay ** (p + q - 1))
-    return np.array(terms), 1.0 / np.array(variances)
+            variances.append(spec["slope"] * spec["decay"] ** k)
+    if spec["pairs"]:
+        per_pair = N_PAIR if spec["along"] else 1
+        for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
+            for t in range(per_pair):
+                terms.append(batch.n_additive + number * N_PAIR + t)
+                variances.append(spec["pairs"])
+    return np.array(terms), 1.0 / np.maximum(variances, 1e-12)
 
 
-def _integrate_sites(
-    batch: Batch, level: int, weight: Array, relaxed: Array
-) -> tuple[Array, Array]:
-    """Gram matrix over all sites with site effects integrated out, and their log determinant."""
-    # [sets, sites, 1, 1]
-    w = weight[:, :, None, None]
+@dataclass(frozen=True, eq=False)
+class _SiteFit:
+    """What integrating the site effects out leaves, and what their posterior means need."""
+
+    total: Array  # [sets, terms, terms]
+    log_det: Array  # [sets]
+    terms: NDArray[np.intp]
+    inverse: Array  # [sets, sites, effects, effects]: L⁻¹ of K = Φ_rᵀΦ_r + V_r⁻¹ = L Lᵀ
+    cross: Array  # [sets, sites, effects, terms]
+    along: _SiteFit | None = None  # effects along the axis: one "site"
+
+
+def _integrate_sites(batch: Batch, level: int, weight: Array, relaxed: Array) -> _SiteFit:
+    """Gram matrix over all sites with the site effects integrated out."""
     n_sets, n_sites, n_all, _ = batch.gram.shape
     total = weight[:, None, :] @ batch.gram.reshape(n_sets, n_sites, n_all**2)
     total = total.reshape(n_sets, n_all, n_all)
-    if level == 0:
-        return total, np.zeros(len(total))
-    inverse, log_det, cross = _site_factors(batch, level, w, relaxed)
-    scaled = inverse @ cross
-    stacked = scaled.reshape(n_sets, -1, n_all)
-    return total - stacked.mT @ stacked, log_det
-
-
-def _site_factors(batch: Batch, level: int, w: Array, relaxed: Array) -> tuple[Array, Array, Array]:
-    """L⁻¹ and the log determinant of K = Φ_rᵀΦ_r + V_r⁻¹ = L Lᵀ, and the rows of the Gram."""
     terms, precision = _site_effects(batch, level)
-    prior = precision * relaxed[:, None]  # [sets, effects]
-    cross = batch.gram[:, :, terms, :] * w
-    K = cross[:, :, :, terms]
+    if level == 0:
+        nothing = np.zeros((n_sets, n_sites, 0, n_all))
+        return _SiteFit(total, np.zeros(n_sets), terms[:0], nothing[..., :0], nothing)
+    if not c.SITE_LEVELS[level]["along"]:
+        cross = batch.gram[:, :, terms, :] * weight[:, :, None, None]
+        return _eliminate(total, cross, terms, precision * relaxed[:, None])
+    free = batch.gram[:, :, :1, :] * weight[:, :, None, None]
+    first = _eliminate(total, free, terms[:1], precision[:1] * relaxed[:, None])
+    rows = batch.gram[:, :, terms[1:], :] * weight[:, :, None, None]
+    # a site's intercept takes its share of the rows of its other effects
+    share = first.inverse[..., 0, 0, None, None] ** 2 * free[:, :, 0, terms[1:], None]
+    rows = rows - share * free
+    position = batch.position[:, None, None]
+    cross = (rows * position).sum(axis=1)[:, None]
+    own = (rows[..., terms[1:]] * position**2).sum(axis=1)[:, None]
+    second = _eliminate(first.total, cross, terms[1:], precision[1:] * relaxed[:, None], own)
+    return replace(first, total=second.total, log_det=first.log_det + second.log_det, along=second)
+
+
+def _eliminate(
+    total: Array, cross: Array, terms: NDArray[np.intp], prior: Array, own: Array | None = None
+) -> _SiteFit:
+    """Integrate out effects with Gram rows `cross` [sets, sites, effects, terms]."""
+    K = cross[:, :, :, terms] if own is None else own
     K[:, :, np.arange(len(terms)), np.arange(len(terms))] += prior[:, None, :]
     L = np.linalg.cholesky(K)
     log_diagonal = 2 * np.log(np.diagonal(L, axis1=2, axis2=3)) - np.log(prior)[:, None, :]
-    return np.linalg.inv(L), log_diagonal.sum(axis=(1, 2)), cross
+    inverse = np.linalg.inv(L)
+    stacked = (inverse @ cross).reshape(len(total), -1, total.shape[-1])
+    left = total - stacked.mT @ stacked
+    return _SiteFit(left, log_diagonal.sum(axis=(1, 2)), terms, inverse, cross)
 
 
 def _fit(batch: Batch, level: int, weight: Array, relaxed: Array) -> _Fit:
     """Evidence of both targets under all models, from one Cholesky factor per nesting."""
-    total, log_det_sites = _integrate_sites(batch, level, weight, relaxed)
+    sites = _integrate_sites(batch, level, weight, relaxed)
+    total = sites.total
     p, n = batch.n_terms, batch.n_rows
     squares = np.diagonal(total, axis1=1, axis2=2)[:, p:, None].copy()  # [sets, targets, 1]
     prior = batch.precision * relaxed[:, None]
@@ -318,7 +347,7 @@ def _fit(batch: Batch, level: int, weight: Array, relaxed: Array) -> _Fit:
         penalty = np.cumsum(log_diagonal - np.log(prior)[:, nesting.order], axis=1)
         last = np.array(nesting.sizes) - 1
         rss = np.maximum(squares - explained[:, :, last], c.NOISE_FLOOR * n)
-        cost = penalty[:, None, last] + log_det_sites[:, None, None]
+        cost = penalty[:, None, last] + sites.log_det[:, None, None]
         values.append(-0.5 * n * np.log(rss / n) - 0.5 * cost)
         noises.append(rss / n)
     return _Fit(np.concatenate(values, axis=2), np.concatenate(noises, axis=2))
@@ -356,7 +385,8 @@ def _residual_terms(
     model: NDArray[np.intp],
 ) -> Array:
     """Posterior means as coefficients of the residual: [sets, sites, terms]."""
-    total, _ = _integrate_sites(batch, level, weight, relaxed)
+    sites = _integrate_sites(batch, level, weight, relaxed)
+    total = sites.total
     n_sets, p = len(total), batch.n_terms
     every, y = np.arange(n_sets), p + target
     prior = batch.precision * relaxed[:, None]
@@ -368,12 +398,16 @@ def _residual_terms(
     pooled = np.zeros((n_sets, total.shape[-1]))
     pooled[:, :p] = -beta
     pooled[every, y] = 1.0
-    out = np.repeat(pooled[:, None, :], len(batch.count), axis=1)
-    if level:
-        terms, _ = _site_effects(batch, level)
-        w = weight[:, :, None, None]
-        inverse, _, cross = _site_factors(batch, level, w, relaxed)
-        right = cross @ pooled[:, None, :, None]  # [sets, sites, effects, 1]
-        effects = inverse.mT @ (inverse @ right)
-        out[:, :, terms] -= effects[..., 0]
+    out = np.repeat(pooled[:, None, :], len(batch.count), axis=1)  # [sets, sites, terms]
+    if sites.along is not None:
+        effects = _posterior_effects(sites.along, pooled[:, None, :])  # one for all sites
+        out[:, :, sites.along.terms] -= effects * batch.position[:, None]
+    if len(sites.terms):
+        out[:, :, sites.terms] -= _posterior_effects(sites, out)
     return out
+
+
+def _posterior_effects(sites: _SiteFit, residual: Array) -> Array:
+    """Posterior means K⁻¹ Φ_rᵀ (y − Φβ) of site effects: [sets, sites, effects]."""
+    right = sites.cross @ residual[..., None]
+    return np.asarray((sites.inverse.mT @ (sites.inverse @ right))[..., 0])

@@ -14,8 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from dapdag.structure.constants import MAIN_DEGREES
-from dapdag.structure.dictionary import PAIR_TERMS
+from dapdag.structure.constants import MAIN_DEGREES, PAIR_DEGREES
 
 # Position of the model with all terms; it is the last of the first sequence.
 FULL_MODEL = 4
@@ -66,9 +65,8 @@ def _degrees(n_parents: int, width: int) -> tuple[NDArray[np.intp], NDArray[np.b
     """Total degree of each term, and whether it is a product."""
     # further contrasts of a categorical parent count as terms of the highest degree
     main = [*MAIN_DEGREES, *[max(MAIN_DEGREES)] * (width - len(MAIN_DEGREES))]
-    pairs = [MAIN_DEGREES[p - 1] + MAIN_DEGREES[q - 1] for p, q in PAIR_TERMS]
     n_pairs = len(list(combinations(range(n_parents), 2)))
     n_triples = len(list(combinations(range(n_parents), 3)))
-    degree = [0, *main * n_parents, *pairs * n_pairs, *[3] * n_triples]
+    degree = [0, *main * n_parents, *PAIR_DEGREES * n_pairs, *[3] * n_triples]
     product = np.arange(len(degree)) > n_parents * width
     return np.array(degree), product

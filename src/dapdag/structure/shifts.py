@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import PAIR_TERMS, Layout
+from dapdag.structure.dictionary import N_PAIR, Layout
 from dapdag.structure.evidence import level_evidence, residual_coefficients
 from dapdag.structure.parents import DiscreteTarget, NumericTarget
 from dapdag.structure.statistics import Array
@@ -42,8 +42,8 @@ def shift_row(evidence: Array) -> dict[str, float]:
     return {
         "probability": float(1.0 - p[0, 0]),
         "level": float(p[1:].sum()),
-        "slopes": float(p[c.LEVEL_SLOPES :].sum()),
-        "shape": float(p[c.LEVEL_SHAPE :].sum()),
+        "slopes": float(p[list(c.SLOPE_LEVELS)].sum()),
+        "shape": float(p[list(c.SHAPE_LEVELS)].sum()),
         "noise": float(p[:, 1].sum()),
         "log_bayes_factor": gain,
     }
@@ -85,5 +85,5 @@ def _involving(layout: Layout, parent: int) -> list[int]:
     found = list(layout.main(parent))
     for pair, at in layout.pairs.items():
         if parent in pair:
-            found += range(at, at + len(PAIR_TERMS))
+            found += range(at, at + N_PAIR)
     return found + [at for triple, at in layout.triples.items() if parent in triple]
