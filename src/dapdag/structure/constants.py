@@ -123,6 +123,8 @@ RESTARTS = 30
 # differences are divided by this before they become probabilities. Chosen on simulated graphs
 # so that stated probabilities match frequencies (benchmarks/graph_search.py calibration).
 TEMPERATURE = 8.0
+# The same for the evidence that a mechanism differs between sites, where the parents are given.
+SHIFT_TEMPERATURE = 2.0
 # Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
 MCMC_SWEEPS = 400
 MCMC_BURN_IN = 0.25

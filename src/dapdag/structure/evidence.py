@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import NORMAL_TARGET, N_PAIR, TARGET, Dictionary
+from dapdag.structure.dictionary import N_PAIR, NORMAL_TARGET, TARGET, Dictionary
 from dapdag.structure.nesting import FULL_MODEL, included_terms, nested_models
 from dapdag.structure.statistics import Array
 

@@ -34,7 +34,11 @@ def shift_row(evidence: Array) -> dict[str, float]:
     `probability` is that of any difference. A difference in level is one of the intercept; in
     slopes, of linear effects; in shape, of curves or products; in noise, of the noise variance.
     """
-    p = softmax(evidence / c.TEMPERATURE)
+    # half of the prior on a stable mechanism
+    n_others = max(int(np.isfinite(evidence).sum()) - 1, 1)
+    prior = np.full(evidence.shape, -np.log(n_others))
+    prior[0, 0] = 0.0
+    p = softmax(evidence / c.SHIFT_TEMPERATURE + prior)
     stable = float(evidence[0, 0])
     rest = evidence.copy()
     rest[0, 0] = -np.inf
