@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dapdag.estimators import DAPDAGClassifier, DAPDAGRegressor
     from dapdag.persistence import load
+    from dapdag.structure import GraphSearch
 
     __version__: str
 
-__all__ = ["DAPDAGClassifier", "DAPDAGRegressor", "__version__", "load"]
+__all__ = ["DAPDAGClassifier", "DAPDAGRegressor", "GraphSearch", "__version__", "load"]
 
 _HOME = {
     "DAPDAGClassifier": "dapdag.estimators",
     "DAPDAGRegressor": "dapdag.estimators",
+    "GraphSearch": "dapdag.structure",
     "load": "dapdag.persistence",
 }
 

@@ -1,0 +1,8 @@
+"""Score-based causal graph search over several sites.
+
+Importing this package loads NumPy, SciPy, pandas, networkx and scikit-learn, but not JAX.
+"""
+
+from dapdag.structure.search import GraphSearch
+
+__all__ = ["GraphSearch"]

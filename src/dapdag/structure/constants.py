@@ -1,0 +1,139 @@
+"""All constants of the graph search, each with its reason."""
+
+from __future__ import annotations
+
+# Columns ------------------------------------------------------------------------------------
+
+# A categorical parent costs one coefficient per level; text with more levels is rather a key.
+MAX_LEVELS = 30
+
+# Two columns whose squared correlation reaches this are the same measurement.
+COPY_R2 = 1.0 - 1e-9
+
+# Rounds of regressions that fill missing cells: the draws hardly change after three.
+FILL_ROUNDS = 3
+# Donors among which a discrete missing cell is drawn (predictive mean matching).
+FILL_DONORS = 5
+# A site needs this many observed rows per regression coefficient for a regression of its own.
+FILL_ROWS_PER_COEFFICIENT = 3
+
+# Dictionary ---------------------------------------------------------------------------------
+
+# Degrees of the features of a numeric column with values z and normal scores u: z, u², u³, z²,
+# z³, and what cubic splines add to them. Powers of z follow
+# squares, products and exponentials into the tails; splines follow a sum of steep tanh to below
+# the noise at a few thousand rows, which polynomials do not.
+MAIN_DEGREES = (1, 2, 3, 2, 3, *(4,) * 6)
+# Prior variance of each coefficient, in units of the noise variance. The lower degrees may be
+# large; higher ones are corrections.
+MAIN_VARIANCE = (4.0, 2.0, 1.0, 1.0, 0.5, *(0.3,) * 6)
+# Interior knots of the splines, as quantiles of the column; each adds one function.
+KNOTS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
+# Level contrasts of a categorical parent have no order: one variance for all.
+CONTRAST_VARIANCE = 2.0
+# Joint terms of two parents a, b: the products z_a z_b, z_a u_b², u_a² z_b, then
+# tanh(s (v − k)) of v = (u_a + u_b)/√2 and of v = (u_a − u_b)/√2. The latter are the hidden units
+# of a network; with them a mechanism such as tanh(a + b) is fitted to below the noise.
+PAIR_DEGREES = (2, 3, 3, *(4,) * 8)
+PAIR_VARIANCE = (0.25, 0.125, 0.125, *(0.25,) * 8)
+RIDGE_CENTRES = (-1.2, -0.4, 0.4, 1.2)
+RIDGE_SLOPE = 2.0
+# The product of three parents.
+TRIPLE_VARIANCE = 0.1
+# The intercept is nearly free.
+INTERCEPT_VARIANCE = 1e4
+
+# Site effects -------------------------------------------------------------------------------
+
+# Levels of what may differ between sites. Variances are in units of the noise variance.
+#   intercept: variance of a site's own intercept
+#   degree, slope, decay: a site's own coefficients of main effects up to a degree, the variance
+#     at the first feature, and its decay per feature
+#   pairs: variance of a site's own coefficients of products
+#   along: the coefficients do not differ freely, but in proportion to the site's position on the
+#     main axis along which sites differ (see `environment.py`)
+SITE_LEVELS = (
+    {"intercept": 0.0, "degree": 0, "slope": 0.0, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 1.0, "degree": 0, "slope": 0.0, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 0.1, "degree": 1, "slope": 0.03, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 1.0, "degree": 1, "slope": 1.0, "decay": 1.0, "pairs": 0.0, "along": True},
+    {"intercept": 1.0, "degree": 11, "slope": 1.0, "decay": 0.8, "pairs": 0.25, "along": True},
+    {"intercept": 1.0, "degree": 1, "slope": 0.25, "decay": 1.0, "pairs": 0.0, "along": False},
+    {"intercept": 1.0, "degree": 3, "slope": 0.5, "decay": 0.6, "pairs": 0.1, "along": False},
+)
+# Which of these the columns of `mechanism_shift_` mean, and the level of free slopes.
+LEVEL_FREE_SLOPES = 5
+SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5, 6), (4, 6)
+# A level is tried when the simpler one is at most this many nats below the best.
+LEVEL_MARGIN = 3.0
+# Site noise variances are estimated within this factor of their geometric mean.
+NOISE_RATIO = 1e3
+
+# Noise --------------------------------------------------------------------------------------
+
+# Residual variance below this share of the variable's variance is rounding, not noise.
+NOISE_FLOOR = 1e-6
+# Below this share, coefficients are huge in units of the noise and get a wider prior.
+SMALL_NOISE = 0.1
+# Bandwidths of residual densities, in units of Silverman's rule: narrow for sharp edges.
+BANDWIDTHS = (0.25, 0.5, 1.0)
+# Nats that a density other than the normal law has to be worth.
+DENSITY_COST = 3.0
+# Distinct values that a variable needs for a density of its residuals, and for a model on the
+# scale of its normal scores.
+MIN_DENSITY_VALUES = 30
+MIN_NORMAL_SCALE_VALUES = 100
+# Scales, in standard deviations, at which the tails of a column are folded by asinh before the
+# density of the column itself is estimated.
+TAIL_SCALES = (0.01, 0.1, 1.0)
+# Rows beyond which residual densities and logistic regressions use an equal share of every
+# site, with their log evidence scaled up.
+MAX_DENSITY_ROWS = 20_000
+
+# Search -------------------------------------------------------------------------------------
+
+# Nats that an edge has to be worth: prior odds of about 1 : 150, right for sparse graphs.
+EDGE_PENALTY = 5.0
+# Variables that survive the pairwise screen, and candidate parents that forward selection
+# keeps of them: at least, at most.
+SCREEN_SIZE = 16
+MIN_CANDIDATES = 5
+MAX_CANDIDATES = 8
+# Forward selection goes on while the next candidate loses at most this many nats.
+CANDIDATE_MARGIN = 10.0
+# Degree of the main effects in the forward selection.
+SCREEN_DEGREE = 5
+# Rows of the pairwise screen and the forward selection, an equal share of every site.
+MAX_SCREEN_ROWS = 20_000
+# Parent sets up to this size are all scored; larger ones grow from the best `BEAM_WIDTH`.
+FULL_SIZE = 2
+BEAM_WIDTH = 6
+# Besides, for each candidate the best sets without it are grown.
+BEAM_WITHOUT = 2
+# A set may be this many nats worse than its best subset to be grown.
+BEAM_MARGIN = 3.0
+# Up to this many variables the best order is found by dynamic programming over all subsets.
+EXACT_VARIABLES = 14
+# Local searches over orders otherwise.
+RESTARTS = 30
+
+# Probabilities ------------------------------------------------------------------------------
+
+# The score is a sum over thousands of rows under a model that is only close to the truth: its
+# differences are divided by this before they become probabilities. Chosen on simulated graphs
+# so that stated probabilities match frequencies (benchmarks/graph_search.py calibration).
+TEMPERATURE = 8.0
+# The same for the evidence that a mechanism differs between sites, where the parents are given.
+SHIFT_TEMPERATURE = 2.0
+# Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
+MCMC_SWEEPS = 400
+MCMC_BURN_IN = 0.25
+
+# Memory -------------------------------------------------------------------------------------
+
+# Rows per chunk of a pass over the table.
+CHUNK_ROWS = 8192
+# Feature values of all columns are kept in memory up to this many numbers.
+MAX_STORED = 30_000_000
+# Numbers in one batch of parent sets.
+BATCH_SIZE = 4_000_000

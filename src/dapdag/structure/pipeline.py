@@ -1,0 +1,125 @@
+"""The search from an encoded table to a graph: screen, score, order, describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from dapdag._progress import progress
+from dapdag.structure import constants as c
+from dapdag.structure.candidates import ScreenRows, association, forward_selection
+from dapdag.structure.columns import Encoded
+from dapdag.structure.dictionary import Features, fit_features
+from dapdag.structure.exact import exact_order
+from dapdag.structure.knowledge import Knowledge
+from dapdag.structure.orders import OrderTables, best_graph, search_orders
+from dapdag.structure.parents import ParentScores, score_parents, target_of
+from dapdag.structure.probabilities import edge_probability
+from dapdag.structure.shifts import edge_weights, level_table, shift_row
+from dapdag.structure.statistics import Array
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to search."""
+
+    max_parents: int
+    seed: int
+    n_jobs: int | None
+    verbose: int
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the search found, in the order of the table's columns."""
+
+    edge: NDArray[np.bool_]
+    probability: Array
+    weight: Array
+    score: float
+    shifts: dict[Hashable, dict[str, float]]
+
+
+def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
+    """Find the best DAG over the columns of a table, and describe its mechanisms."""
+    if not table.n_columns:
+        return Found(np.zeros((0, 0), bool), np.zeros((0, 0)), np.zeros((0, 0)), 0.0, {})
+    features = fit_features(table)
+    candidates = find_candidates(features, knowledge, options)
+
+    def score(j: int) -> ParentScores:
+        required = tuple(np.flatnonzero(knowledge.required[:, j]).tolist())
+        return score_parents(
+            features, j, candidates[j], required, options.max_parents, options.seed
+        )
+
+    scores = _for_each_column(score, table.n_columns, "parent sets", options)
+    order = best_order(scores, options.seed)
+    edge = best_graph(scores, order)
+    parents = [tuple(np.flatnonzero(edge[:, j]).tolist()) for j in range(table.n_columns)]
+
+    def describe(j: int) -> tuple[dict[str, float], Array]:
+        target = target_of(features, j, parents[j], options.seed)
+        everyone = tuple(range(len(parents[j])))
+        return shift_row(level_table(target, everyone)), edge_weights(target, everyone)
+
+    described = _for_each_column(describe, table.n_columns, "mechanisms", options)
+    weight = np.zeros(edge.shape)
+    for j, (_, own) in enumerate(described):
+        weight[list(parents[j]), j] = own
+    masks = [sum(1 << s.candidates.index(k) for k in parents[j]) for j, s in enumerate(scores)]
+    return Found(
+        edge=edge,
+        probability=edge_probability(scores, order, options.seed),
+        weight=weight,
+        score=float(sum(s.raw[mask] for s, mask in zip(scores, masks, strict=True))),
+        shifts={name: row for name, (row, _) in zip(table.names, described, strict=True)},
+    )
+
+
+def find_candidates(
+    features: Features, knowledge: Knowledge, options: Options
+) -> list[tuple[int, ...]]:
+    """Candidate parents of every column, sorted."""
+    d = features.table.n_columns
+    sample = ScreenRows.of(features, options.seed)
+    strength = association(features, sample)
+
+    def select(j: int) -> tuple[int, ...]:
+        required = tuple(np.flatnonzero(knowledge.required[:, j]).tolist())
+        allowed = np.flatnonzero(knowledge.allowed[:, j])
+        strongest = allowed[np.argsort(-strength[allowed, j], kind="stable")]
+        screened = tuple(sorted({*strongest[: c.SCREEN_SIZE].tolist(), *required}))
+        return forward_selection(features, sample, j, screened, required)
+
+    return [tuple(sorted(k)) for k in _for_each_column(select, d, "candidates", options)]
+
+
+def best_order(scores: list[ParentScores], seed: int) -> list[int]:
+    """The order whose best graph has the highest score; exact where there are few variables."""
+    candidates = [s.candidates for s in scores]
+    best = [s.best_within[0] for s in scores]
+    if len(scores) <= c.EXACT_VARIABLES:
+        return exact_order(candidates, best)
+    return search_orders(OrderTables.of(candidates, best), seed)
+
+
+def _for_each_column(
+    function: Callable[[int], Result], n: int, what: str, options: Options
+) -> list[Result]:
+    """Apply a function to every column, in threads, with a progress bar."""
+    out: list[Result] = []
+    tasks = (delayed(function)(j) for j in range(n))
+    with progress(n, what, options.verbose) as bar:
+        parallel = Parallel(n_jobs=options.n_jobs, prefer="threads", return_as="generator")
+        for result in parallel(tasks):
+            out.append(result)
+            bar.update(len(out))
+    return out

@@ -1,0 +1,84 @@
+"""Likelihood of residuals beyond the normal law, by a leave-one-out kernel density.
+
+Skewed and heavy-tailed noise tells the direction of an edge: the residuals of the true mechanism
+are as far from normal as the noise, those of a wrong one are a mixture. The density is estimated
+on the scale t = asinh(r), on which tails are short, and every row is scored by the density of all
+others, so that a flexible density gains nothing by itself. Where noise is normal, its estimate is
+worse than the normal law, and nothing is added.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dapdag.structure import constants as c
+from dapdag.structure.statistics import Array
+
+_GRID = 1024
+# Log likelihood per row of the standard normal law, at its own moments.
+_NORMAL = -0.5 * np.log(2 * np.pi * np.e)
+# Kernel mass of a row that has no neighbour.
+_ALONE = 1e-3
+
+
+def density_gain(residuals: Array, n_distinct: int) -> Array:
+    """Log likelihood gained over the normal law, at least 0, per column of [rows, sets].
+
+    `n_distinct` is the number of values of the variable: kernels are wider than their spacing.
+    """
+    n_rows, n_sets = residuals.shape
+    if n_distinct < c.MIN_DENSITY_VALUES:
+        return np.zeros(n_sets)
+    centred = residuals - residuals.mean(axis=0)
+    spread = centred.std(axis=0)
+    z = centred / np.where(spread > 0, spread, 1.0)
+    gain = _folded(z, 1.0, n_distinct) - n_rows * _NORMAL - c.DENSITY_COST
+    return np.where(spread > 0, np.maximum(gain, 0.0), 0.0)
+
+
+def marginal_gain(z: Array, n_distinct: int) -> float:
+    """The same for a standardised column itself, whose tails may be very long.
+
+    Unlike `density_gain` it may be negative: it is the Jacobian of the normal scores.
+    """
+    if n_distinct < c.MIN_NORMAL_SCALE_VALUES:
+        return -np.inf
+    deviation = (z - np.median(z))[:, None]
+    best = max(float(_folded(deviation, s, n_distinct)[0]) for s in c.TAIL_SCALES)
+    return best - len(z) * _NORMAL
+
+
+def _folded(z: Array, scale: float, n_distinct: int) -> Array:
+    """Leave-one-out log likelihood of z by a density of t = asinh(z / scale)."""
+    t = np.arcsinh(z / scale)
+    log_jacobian = -np.log(scale) - 0.5 * np.log1p((z / scale) ** 2)
+    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=0)
+
+
+def _leave_one_out(t: Array, n_distinct: int) -> Array:
+    """Σ log of the kernel density of the other rows, for the best of several bandwidths."""
+    n_rows, n_sets = t.shape
+    spread = np.maximum(t.std(axis=0), 1e-12)
+    low, high = t.min(axis=0) - spread, t.max(axis=0) + spread
+    step = (high - low) / _GRID
+    position = (t - low) / step
+    cell = position.astype(np.intp)
+    right = position - cell
+    flat = (cell + np.arange(n_sets) * _GRID).ravel()
+    counts = np.bincount(flat, 1 - right.ravel(), minlength=n_sets * _GRID)
+    counts += np.bincount(flat + 1, right.ravel(), minlength=n_sets * _GRID)[: n_sets * _GRID]
+    counts = counts.reshape(n_sets, _GRID)
+    transform = np.fft.rfft(counts, axis=1)
+    frequency = 2 * np.pi * np.fft.rfftfreq(_GRID)
+    # values of a range of six standard deviations, rounded to n_distinct values
+    narrowest = 12.0 / n_distinct * spread
+    best = np.full(n_sets, -np.inf)
+    for factor in c.BANDWIDTHS:
+        width = np.maximum(factor * 1.06 * spread * n_rows**-0.2, narrowest) / step
+        smooth = np.exp(-0.5 * (width[:, None] * frequency) ** 2)
+        others = np.fft.irfft(transform * smooth, n=_GRID, axis=1)
+        others -= 1.0 / (np.sqrt(2 * np.pi) * width[:, None])
+        log_density = np.log(np.maximum(others, _ALONE * np.minimum(step, 1.0)[:, None]))
+        log_density -= np.log((n_rows - 1) * step[:, None])
+        best = np.maximum(best, (counts * log_density).sum(axis=1))
+    return best

@@ -1,0 +1,94 @@
+"""Closed-form evidence against dense linear algebra."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dapdag.structure import constants as c
+from dapdag.structure import evidence
+from dapdag.structure.columns import encode, read_table
+from dapdag.structure.dictionary import build_dictionary, fit_features
+from dapdag.structure.nesting import FULL_MODEL, included_terms
+
+
+def _dictionary(n_rows=24, n_sites=3):
+    rng = np.random.default_rng(3)
+    site = np.arange(n_rows) % n_sites
+    a, b = rng.normal(size=(2, n_rows))
+    y = a + 0.5 * a * b + site + 0.3 * rng.normal(size=n_rows)
+    X = pd.DataFrame({"a": a, "b": b, "y": y})
+    table = encode(read_table(X, site), seed=0)
+    target = table.names.index("y")
+    others = tuple(j for j in range(3) if j != target)
+    return build_dictionary(fit_features(table), target, others)
+
+
+def _dense(dictionary, batch, level, model, position):
+    """log p(y) by the covariance of y, with the noise variance at its best value."""
+    table = dictionary.features.table
+    Phi = dictionary.rows(slice(0, table.n_rows))[:, batch.columns[0]]
+    p = batch.n_terms
+    kept = included_terms(batch.n_parents, batch.width)[model]
+    y = Phi[:, p]
+    cov = (
+        np.eye(len(y))
+        + Phi[:, :p][:, kept] @ np.diag(1 / batch.precision[0][kept]) @ Phi[:, :p][:, kept].T
+    )
+    if level:
+        terms, precision = evidence._site_effects(batch, level)
+        along = c.SITE_LEVELS[level]["along"]
+        same = table.site[:, None] == table.site[None, :]
+        for k, (term, prior) in enumerate(zip(terms, precision, strict=True)):
+            outer = np.outer(Phi[:, term], Phi[:, term]) / prior
+            if along and k > 0:
+                e = position[table.site]
+                cov += outer * np.outer(e, e)
+            else:
+                cov += outer * same
+    _, log_det = np.linalg.slogdet(cov)
+    n = len(y)
+    return -0.5 * n * np.log(y @ np.linalg.solve(cov, y) / n) - 0.5 * log_det
+
+
+@pytest.mark.parametrize("level", range(len(c.SITE_LEVELS)))
+@pytest.mark.parametrize("model", [0, 2, FULL_MODEL, 6])
+def test_evidence_is_the_marginal_likelihood_of_the_dense_model(level, model):
+    dictionary = _dictionary()
+    batch = evidence.make_batch(dictionary, [(0, 1)])
+    fit = evidence._fit(batch, level, np.ones((1, 3)), np.ones(1))
+    expected = _dense(dictionary, batch, level, model, dictionary.features.position)
+    assert fit.value[0, 0, model] == pytest.approx(expected, abs=1e-6)
+
+
+def test_residuals_of_the_posterior_mean_are_those_of_the_dense_model():
+    dictionary = _dictionary()
+    batch = evidence.make_batch(dictionary, [(0, 1)])
+    table = dictionary.features.table
+    (choice, *_) = evidence.best_models(batch, -np.inf)
+    coefficients = evidence.residual_coefficients(batch, choice)[0]
+    Phi = dictionary.rows(slice(0, table.n_rows))[:, batch.columns[0]]
+    residual = np.einsum("nt,nt->n", Phi, coefficients[table.site])
+    # shrinkage keeps the residuals smaller than the target, and centred
+    assert residual.var() < Phi[:, batch.n_terms].var()
+    assert abs(residual.mean()) < 0.1
+
+
+def test_sets_of_a_batch_do_not_influence_each_other():
+    dictionary = _dictionary()
+    together = evidence.best_models(evidence.make_batch(dictionary, [(0,), (1,)]), -np.inf)[0]
+    for k in range(2):
+        alone = evidence.best_models(evidence.make_batch(dictionary, [(k,)]), -np.inf)[0]
+        assert alone.value[0] == pytest.approx(together.value[k], abs=1e-8)
+
+
+def test_unequal_noise_is_found_where_it_is():
+    rng = np.random.default_rng(0)
+    site = np.repeat([0, 1], 400)
+    x = rng.normal(size=800)
+    y = x + np.where(site == 0, 0.2, 2.0) * rng.normal(size=800)
+    table = encode(read_table(pd.DataFrame({"x": x, "y": y}), site), seed=0)
+    j = table.names.index("y")
+    dictionary = build_dictionary(fit_features(table), j, (1 - j,))
+    choice = evidence.best_models(evidence.make_batch(dictionary, [(0,)]), -np.inf)[0]
+    assert choice.unequal_noise[0]
+    assert choice.weight[0, 0] > 10 * choice.weight[0, 1]
