@@ -316,7 +316,6 @@ def test_note_says_which_columns_play_no_part(numbers: Numbers) -> None:
         (["predict", "{model}", "{new}", "--id", "patent"], ["did you mean 'patient'?"]),
         (["predict", "{model}", "{new}", "-o", "{folder}/p.xlsx"], ["p.xlsx", ".parquet"]),
         (["graph", "{model}", "-o", "{folder}/dag.gif"], ["dag.gif", ".svg"]),
-        (["graph", "{new}"], ["is a table"]),
         (["inspect", "{folder}"], ["{folder}"]),
         (["environments", "{model}", "--domain", "x"], ["--domain", "new table"]),
         (["environments", "{model}", "-o", "{folder}/x.html"], [".png", ".csv"]),

@@ -91,9 +91,9 @@ def prepare_study(
     task : what the label is; "auto" takes text, two values and few whole numbers for classes
     """
     names = [str(name) for name in rows.frame]
-    _require(rows, label, "--label")
+    require_column(rows, label, "--label")
     if domain is not None:
-        _require(rows, domain, "--domain")
+        require_column(rows, domain, "--domain")
     dropped = expand(drop, names, "--drop", rows.name)
     codes = expand(categorical, names, "--categorical", rows.name)
     for option, column in (("--label", label), ("--domain", domain)):
@@ -116,7 +116,7 @@ def prepare_study(
     return Study(X, y, site, is_target, found)
 
 
-def _require(rows: Rows, name: str, option: str) -> None:
+def require_column(rows: Rows, name: str, option: str) -> None:
     names = [str(column) for column in rows.frame]
     if name not in names:
         raise ValueError(

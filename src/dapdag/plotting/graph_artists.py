@@ -19,6 +19,7 @@ from dapdag.plotting import style
 from dapdag.plotting.layout import Box
 
 FONT_SIZE, LINE_HEIGHT = 10.0, 13.5
+SMALL = 0.75  # size of probabilities, as a share of that of names
 PAD_X, PAD_Y, RING = 8.0, 5.0, 3.5
 MAX_CHARACTERS = 18
 HEAD_LENGTH, HEAD_WIDTH = 8.0, 6.5
@@ -90,6 +91,25 @@ def draw_edge(
     ax.add_patch(head)
 
 
+def draw_probability(ax: Axes, route: NDArray[np.float64], probability: float, zoom: float) -> None:
+    """How probable an edge is, in two digits on the middle of its arrow."""
+    k = 2 * ((len(route) // 2) // 2) if len(route) > 2 else 1
+    x, y = (route[k - 1] + route[k]) / 2
+    text = _FittedText(
+        x,
+        y,
+        "1" if probability >= 0.995 else f"{probability:.2f}".lstrip("0"),
+        ha="center",
+        va="center",
+        color=style.INK,
+        fontsize=FONT_SIZE * zoom,
+        zorder=2,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
+    )
+    text.share = SMALL
+    ax.add_artist(text)
+
+
 def _curve(route: NDArray[np.float64]) -> Path:
     """Horizontal runs joined by S-curves that leave and arrive horizontally."""
     vertices, codes = [route[0], route[1]], [Path.MOVETO, Path.LINETO]
@@ -104,12 +124,14 @@ def _curve(route: NDArray[np.float64]) -> Path:
 class _FittedText(Text):
     """Text whose size follows the scale of its Axes, so that it always fits its box."""
 
+    share = 1.0  # of the size of names
+
     def draw(self, renderer: Any) -> None:
         assert self.axes is not None
         figure = self.axes.get_figure(root=True)
         assert figure is not None
         unit = self.axes.transData.get_matrix()[0, 0] * 72 / figure.dpi
-        self.set_fontsize(FONT_SIZE * unit)
+        self.set_fontsize(self.share * FONT_SIZE * unit)
         super().draw(renderer)
 
 
@@ -150,7 +172,9 @@ def _rounded(box: Box, facecolor: str, edgecolor: str, lw: float) -> FancyBboxPa
     )
 
 
-def draw_legend(ax: Axes, styles: Iterable[EdgeStyle], labels: bool, rings: bool) -> None:
+def draw_legend(
+    ax: Axes, styles: Iterable[EdgeStyle], labels: bool, rings: str | None, numbers: bool = False
+) -> None:
     """Explain what is in the picture, and nothing else."""
     square: dict[str, Any] = {"marker": "s", "linestyle": "none", "markersize": 8}
     handles: list[Artist] = []
@@ -164,7 +188,7 @@ def draw_legend(ax: Axes, styles: Iterable[EdgeStyle], labels: bool, rings: bool
                 markerfacecolor="white",
                 markeredgecolor=style.PURPLE,
                 markeredgewidth=1.6,
-                label="environment acts here",
+                label=rings,
                 **square,
             )
         )
@@ -174,5 +198,13 @@ def draw_legend(ax: Axes, styles: Iterable[EdgeStyle], labels: bool, rings: bool
         for kind in (PLAIN, CORRECT, REVERSED, EXTRA, MISSING)
         if kind in used
     ]
+    if numbers:
+        digits: dict[str, Any] = {
+            "marker": "$.9$",
+            "linestyle": "none",
+            "markersize": 9,
+            "color": style.INK,
+        }
+        handles.append(Line2D([], [], label="probability of the edge", **digits))
     if handles:
         style.legend_below(ax, handles)

@@ -22,6 +22,7 @@ from dapdag.plotting.graph_artists import (
     draw_edge,
     draw_legend,
     draw_node,
+    draw_probability,
     wrapped,
 )
 from dapdag.plotting.layout import Edge, Layout, Node, layered_layout
@@ -42,8 +43,9 @@ def plot_graph(
     Parameters
     ----------
     graph : networkx.DiGraph
-        Edge attribute ``"weight"`` sets width and opacity. Nodes with the attribute
-        ``"perturbed"`` true, or ``"environment"`` at least a quarter of its maximum, get a ring.
+        Edge attribute ``"weight"`` sets width and opacity, ``"probability"`` is written on the
+        edge. Nodes with the attribute ``"perturbed"`` true, or ``"environment"`` at least a
+        quarter of its maximum, get a ring; the graph's attribute ``"rings"`` may say what it means.
     truth : networkx.DiGraph, optional
         True graph over the same nodes: edges are then coloured as correct, reversed (drawn as
         learned), extra and missing.
@@ -71,10 +73,15 @@ def plot_graph(
     for edge, edge_style in styles.items():
         route = layout.routes[edge[::-1]][::-1] if edge in flipped else layout.routes[edge]
         draw_edge(ax, route, edge_style, strength.get(edge), zoom)
+        probability = graph.edges[edge].get("probability") if edge in graph.edges else None
+        if probability is not None:
+            draw_probability(ax, route, probability, zoom)
     for node, box in layout.boxes.items():
         draw_node(ax, box, texts[node], accent=node in labels, ring=node in rings, zoom=zoom)
     shown = styles.values() if truth is not None or len(set(strength.values())) > 1 else ()
-    draw_legend(ax, shown, bool(labels), bool(rings))
+    numbered = any(p is not None for *_, p in graph.edges(data="probability"))
+    meaning = graph.graph.get("rings", "environment acts here") if rings else None
+    draw_legend(ax, shown, bool(labels), meaning, numbered)
     ax.set_title(_title(styles, truth), loc="left", fontsize="medium", color=style.INK)
     return ax
 

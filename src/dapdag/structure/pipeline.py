@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from dapdag._progress import progress
+from dapdag._runtime.progress import progress
 from dapdag.structure import constants as c
 from dapdag.structure.candidates import ScreenRows, association, forward_selection
 from dapdag.structure.columns import Encoded
