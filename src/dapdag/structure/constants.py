@@ -97,7 +97,7 @@ EDGE_PENALTY = 5.0
 # Variables that survive the pairwise screen, and candidate parents that forward selection
 # keeps of them: at least, at most.
 SCREEN_SIZE = 16
-MIN_CANDIDATES = 5
+MIN_CANDIDATES = 4
 MAX_CANDIDATES = 8
 # Forward selection goes on while the next candidate loses at most this many nats.
 CANDIDATE_MARGIN = 10.0
@@ -107,7 +107,7 @@ SCREEN_DEGREE = 5
 MAX_SCREEN_ROWS = 20_000
 # Parent sets up to this size are all scored; larger ones grow from the best `BEAM_WIDTH`.
 FULL_SIZE = 2
-BEAM_WIDTH = 6
+BEAM_WIDTH = 5
 # Besides, for each candidate the best sets without it are grown.
 BEAM_WITHOUT = 2
 # A set may be this many nats worse than its best subset to be grown.
@@ -122,7 +122,7 @@ RESTARTS = 30
 # The score is a sum over thousands of rows under a model that is only close to the truth: its
 # differences are divided by this before they become probabilities. Chosen on simulated graphs
 # so that stated probabilities match frequencies (benchmarks/graph_search.py calibration).
-TEMPERATURE = 8.0
+TEMPERATURE = 3.0
 # The same for the evidence that a mechanism differs between sites, where the parents are given.
 SHIFT_TEMPERATURE = 2.0
 # Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
