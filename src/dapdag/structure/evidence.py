@@ -275,17 +275,17 @@ def _site_effects(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
     The intercept comes first.
     """
     spec = c.SITE_LEVELS[level]
-    terms, variances = [0], [spec["intercept"]]
+    terms, variances = [0], [spec.intercept]
     for parent in range(batch.n_parents):
-        for k in range(spec["degree"]):
+        for k in range(min(spec.n_main, batch.width)):
             terms.append(1 + parent * batch.width + k)
-            variances.append(spec["slope"] * spec["decay"] ** k)
-    if spec["pairs"]:
-        per_pair = N_PAIR if spec["along"] else 1
+            variances.append(spec.main * spec.decay**k)
+    if spec.pairs:
+        per_pair = N_PAIR if spec.along else 1
         for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
             for t in range(per_pair):
                 terms.append(batch.n_additive + number * N_PAIR + t)
-                variances.append(spec["pairs"])
+                variances.append(spec.pairs)
     return np.array(terms), 1.0 / np.maximum(variances, 1e-12)
 
 
@@ -309,7 +309,7 @@ def _integrate_sites(batch: Batch, level: int, weight: Array | None, relaxed: Ar
     if level == 0:
         nothing = np.zeros((n_sets, len(batch.count), 0, total.shape[-1]))
         return _SiteFit(total.copy(), np.zeros(n_sets), terms[:0], nothing[..., :0], nothing)
-    along = c.SITE_LEVELS[level]["along"]
+    along = c.SITE_LEVELS[level].along
     free, shared = (terms[:1], terms[1:]) if along else (terms, terms[:0])
     prior = precision * relaxed[:, None]
     cross = batch.gram[:, :, free, :]
