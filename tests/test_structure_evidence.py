@@ -36,7 +36,7 @@ def _dense(dictionary, batch, level, model, position):
     )
     if level:
         terms, precision = evidence._site_effects(batch, level)
-        along = c.SITE_LEVELS[level]["along"]
+        along = c.SITE_LEVELS[level].along
         same = table.site[:, None] == table.site[None, :]
         for k, (term, prior) in enumerate(zip(terms, precision, strict=True)):
             outer = np.outer(Phi[:, term], Phi[:, term]) / prior

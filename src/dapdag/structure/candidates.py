@@ -19,47 +19,34 @@ from dapdag.structure.statistics import Array
 # Features of each column in the pairwise screen: linear, curved, skewed.
 _SCREEN_FEATURES = 3
 _TINY = 1e-9
-_SLOPE_VARIANCE = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES]["slope"]
+_SLOPE_VARIANCE = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES].main
 
 
-@dataclass(frozen=True, eq=False)
-class ScreenRows:
-    """Rows of the screen, sorted by site."""
-
-    rows: NDArray[np.intp]
-    bounds: NDArray[np.intp]  # [sites + 1]
-
-    @classmethod
-    def of(cls, features: Features, seed: int) -> ScreenRows:
-        rows = features.table.sample(c.MAX_SCREEN_ROWS, seed)
-        site = features.table.site[rows]
-        return cls(rows, np.searchsorted(site, np.arange(features.table.n_sites + 1)))
-
-    def centred(self, block: Array) -> Array:
-        """Columns of [rows, k] minus their site means."""
-        out = block.copy()
-        for start, stop in pairwise(self.bounds.tolist()):
-            if stop > start:
-                out[start:stop] -= out[start:stop].mean(axis=0)
-        return out
+def _centred(block: Array, bounds: NDArray[np.intp]) -> Array:
+    """Columns of [rows, k] minus their site means."""
+    out = block.copy()
+    for start, stop in pairwise(bounds.tolist()):
+        out[start:stop] -= out[start:stop].mean(axis=0)
+    return out
 
 
-def association(features: Features, sample: ScreenRows) -> Array:
+def association(features: Features) -> Array:
     """Nats by which a pair of columns beats independence, at least: [columns, columns].
 
     The best of the correlations of the first three features over all sites, and of the linear
     correlations at each site, which may differ in sign. A product of two variables shows in the
     correlation of squares.
     """
-    d = features.table.n_columns
+    table = features.table
+    everything, d = slice(0, table.n_rows), table.n_columns
     k = _SCREEN_FEATURES
-    block = np.concatenate([features.of(j, sample.rows)[:, :k] for j in range(d)], axis=1)
-    block = sample.centred(block)
+    block = np.concatenate([features.of(j, everything)[:, :k] for j in range(d)], axis=1)
+    block = _centred(block, table.bounds)
     pooled = _information(block.T @ block, len(block))
     pooled = pooled.reshape(d, k, d, k).max(axis=(1, 3)) - 0.5 * np.log(len(block))
     by_site = np.zeros((d, d))
     linear = block[:, ::k]
-    for start, stop in pairwise(sample.bounds.tolist()):
+    for start, stop in pairwise(table.bounds.tolist()):
         if stop - start > 2:
             rows = linear[start:stop]
             by_site += _information(rows.T @ rows, stop - start) - 0.5 * np.log(stop - start)
@@ -75,7 +62,6 @@ def _information(gram: Array, n_rows: int) -> Array:
 
 def forward_selection(
     features: Features,
-    sample: ScreenRows,
     target: int,
     screened: tuple[int, ...],
     required: tuple[int, ...],
@@ -84,7 +70,7 @@ def forward_selection(
     limit = max(c.MAX_CANDIDATES, len(required))
     if not screened:
         return ()
-    space = _SelectionSpace.of(features, sample, target, screened)
+    space = _SelectionSpace.of(features, target, screened)
     chosen: list[int] = []
     while len(chosen) < min(limit, len(screened)):
         if len(chosen) < len(required):
@@ -113,21 +99,20 @@ class _SelectionSpace:
     sum_responses: bool
 
     @classmethod
-    def of(
-        cls, features: Features, sample: ScreenRows, target: int, screened: tuple[int, ...]
-    ) -> _SelectionSpace:
+    def of(cls, features: Features, target: int, screened: tuple[int, ...]) -> _SelectionSpace:
         table = features.table
+        everything = slice(0, table.n_rows)
         degree = min(c.SCREEN_DEGREE, features.width)
-        own = [features.of(k, sample.rows)[:, :degree] for k in screened]
+        own = [features.of(k, everything)[:, :degree] for k in screened]
         categorical = table.levels[target] > 2
         if categorical:
-            response = features.of(target, sample.rows)[:, :degree]
+            response = features.of(target, everything)[:, :degree]
         else:
-            response = np.stack(features.standardised(target, sample.rows), axis=1)
+            response = np.stack(features.standardised(target, everything), axis=1)
         pairs = [
             (own[a][:, 0] * own[b][:, 0])[:, None] for a, b in combinations(range(len(own)), 2)
         ]
-        block = sample.centred(np.concatenate([response, *own, *pairs], axis=1))
+        block = _centred(np.concatenate([response, *own, *pairs], axis=1), table.bounds)
         n_responses = response.shape[1]
         variance = [features.prior_variance[k, :degree] for k in screened]
         precision = np.concatenate(
@@ -140,13 +125,13 @@ class _SelectionSpace:
         linear = block[
             :, [n_responses - 1, *range(n_responses, n_responses + degree * len(own), degree)]
         ]
-        bounds = list(pairwise(sample.bounds.tolist()))
+        bounds = list(pairwise(table.bounds.tolist()))
         return cls(
             gram=block.T @ block,
             by_site=np.stack([linear[a:b].T @ linear[a:b] for a, b in bounds]),
             precision=precision,
             n_rows=len(block),
-            count=np.diff(sample.bounds).astype(float),
+            count=np.diff(table.bounds).astype(float),
             n_responses=n_responses,
             n_candidates=len(screened),
             sum_responses=categorical,

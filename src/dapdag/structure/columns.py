@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dapdag.structure.constants import COPY_R2, KNOTS, MAX_LEVELS
+from dapdag.structure.constants import COPY_R2, KNOTS, MAX_LEVELS, MAX_ROWS
 from dapdag.structure.filling import fill_missing
 
 Array = NDArray[np.float64]
@@ -48,18 +48,6 @@ class Encoded:
     @property
     def n_sites(self) -> int:
         return len(self.bounds) - 1
-
-    def sample(self, size: int, seed: int) -> NDArray[np.intp]:
-        """At most `size` rows, the same share of every site, sorted."""
-        if self.n_rows <= size:
-            return np.arange(self.n_rows)
-        rng = np.random.default_rng(seed)
-        share = size / self.n_rows
-        drawn = [
-            rng.permutation(np.arange(start, stop))[: max(1, round(share * (stop - start)))]
-            for start, stop in pairwise(self.bounds.tolist())
-        ]
-        return np.sort(np.concatenate(drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +96,25 @@ def encode(table: Table, seed: int) -> Encoded:
     values = values[:, order]
     ranks = [pd.Series(values[:, k]).rank().to_numpy() for k in reversed(range(len(order)))]
     rows = np.lexsort([*ranks, table.site]) if order else np.argsort(table.site, kind="stable")
+    rows = _equal_share(rows, table.site[rows], seed)
     values, site = values[rows], table.site[rows]
     bounds = np.searchsorted(site, np.arange(len(table.site_names) + 1)).astype(np.intp)
     ordered_levels = tuple(levels[k] for k in order)
     values = fill_missing(values, bounds, ordered_levels, seed)
     return _with_ranks(tuple(names[k] for k in order), values, ordered_levels, site, bounds)
+
+
+def _equal_share(rows: NDArray[np.intp], site: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
+    """At most `MAX_ROWS` of rows that are sorted by site, the same share of every site."""
+    if len(rows) <= MAX_ROWS:
+        return rows
+    rng = np.random.default_rng(seed)
+    bounds = np.flatnonzero(np.diff(site, prepend=-1, append=-1)).tolist()
+    kept = [
+        a + np.sort(rng.permutation(b - a)[: max(1, round(MAX_ROWS * (b - a) / len(rows)))])
+        for a, b in pairwise(bounds)
+    ]
+    return rows[np.concatenate(kept)]
 
 
 def _with_ranks(

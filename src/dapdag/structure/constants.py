@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 # Columns ------------------------------------------------------------------------------------
 
 # A categorical parent costs one coefficient per level; text with more levels is rather a key.
 MAX_LEVELS = 30
+
+# Longer tables are represented by this many rows, an equal share of every site: beyond, a graph is
+# wrong because mechanisms are approximated, not because rows are few.
+MAX_ROWS = 20_000
 
 # Two columns whose squared correlation reaches this are the same measurement.
 COPY_R2 = 1.0 - 1e-9
@@ -45,25 +51,29 @@ INTERCEPT_VARIANCE = 1e4
 
 # Site effects -------------------------------------------------------------------------------
 
-# Levels of what may differ between sites. Variances are in units of the noise variance.
-#   intercept: variance of a site's own intercept
-#   degree, slope, decay: a site's own coefficients of main effects up to a degree, the variance
-#     at the first feature, and its decay per feature
-#   pairs: variance of a site's own coefficients of products
-#   along: the coefficients do not differ freely, but in proportion to the site's position on the
-#     main axis along which sites differ (see `environment.py`)
+
+class SiteLevel(NamedTuple):
+    """What may differ between sites; variances are in units of the noise variance."""
+
+    intercept: float  # variance of a site's own intercept
+    n_main: int = 0  # features of each parent with coefficients of a site's own
+    main: float = 0.0  # their variance, at the first feature
+    decay: float = 1.0  # its decay per feature
+    pairs: float = 0.0  # variance of a site's own coefficients of joint terms
+    along: bool = False  # coefficients move with the site's place on the main axis of the sites
+
+
 SITE_LEVELS = (
-    {"intercept": 0.0, "degree": 0, "slope": 0.0, "decay": 1.0, "pairs": 0.0, "along": False},
-    {"intercept": 1.0, "degree": 0, "slope": 0.0, "decay": 1.0, "pairs": 0.0, "along": False},
-    {"intercept": 0.1, "degree": 1, "slope": 0.03, "decay": 1.0, "pairs": 0.0, "along": False},
-    {"intercept": 1.0, "degree": 1, "slope": 1.0, "decay": 1.0, "pairs": 0.0, "along": True},
-    {"intercept": 1.0, "degree": 11, "slope": 1.0, "decay": 0.8, "pairs": 0.25, "along": True},
-    {"intercept": 1.0, "degree": 1, "slope": 0.25, "decay": 1.0, "pairs": 0.0, "along": False},
-    {"intercept": 1.0, "degree": 3, "slope": 0.5, "decay": 0.6, "pairs": 0.1, "along": False},
+    SiteLevel(0.0),  # the same everywhere
+    SiteLevel(1.0),  # intercepts
+    SiteLevel(0.1, 1, 0.03),  # slopes that differ little
+    SiteLevel(1.0, 11, 1.0, 0.8, 0.25, along=True),  # all terms, along the axis
+    SiteLevel(1.0, 1, 0.25),  # slopes
+    SiteLevel(1.0, 3, 0.5, 0.6, 0.1),  # curves and products
 )
 # Which of these the columns of `mechanism_shift_` mean, and the level of free slopes.
-LEVEL_FREE_SLOPES = 5
-SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5, 6), (4, 6)
+LEVEL_FREE_SLOPES = 4
+SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5), (3, 5)
 # A level is tried when the simpler one is at most this many nats below the best.
 LEVEL_MARGIN = 3.0
 # Site noise variances are estimated within this factor of their geometric mean.
@@ -86,9 +96,6 @@ MIN_NORMAL_SCALE_VALUES = 100
 # Scales, in standard deviations, at which the tails of a column are folded by asinh before the
 # density of the column itself is estimated.
 TAIL_SCALES = (0.01, 0.1, 1.0)
-# Rows beyond which residual densities and logistic regressions use an equal share of every
-# site, with their log evidence scaled up.
-MAX_DENSITY_ROWS = 20_000
 
 # Search -------------------------------------------------------------------------------------
 
@@ -97,17 +104,15 @@ EDGE_PENALTY = 5.0
 # Variables that survive the pairwise screen, and candidate parents that forward selection
 # keeps of them: at least, at most.
 SCREEN_SIZE = 16
-MIN_CANDIDATES = 5
+MIN_CANDIDATES = 4
 MAX_CANDIDATES = 8
 # Forward selection goes on while the next candidate loses at most this many nats.
 CANDIDATE_MARGIN = 10.0
 # Degree of the main effects in the forward selection.
 SCREEN_DEGREE = 5
-# Rows of the pairwise screen and the forward selection, an equal share of every site.
-MAX_SCREEN_ROWS = 20_000
 # Parent sets up to this size are all scored; larger ones grow from the best `BEAM_WIDTH`.
 FULL_SIZE = 2
-BEAM_WIDTH = 6
+BEAM_WIDTH = 5
 # Besides, for each candidate the best sets without it are grown.
 BEAM_WITHOUT = 2
 # A set may be this many nats worse than its best subset to be grown.
@@ -122,7 +127,7 @@ RESTARTS = 30
 # The score is a sum over thousands of rows under a model that is only close to the truth: its
 # differences are divided by this before they become probabilities. Chosen on simulated graphs
 # so that stated probabilities match frequencies (benchmarks/graph_search.py calibration).
-TEMPERATURE = 8.0
+TEMPERATURE = 3.0
 # The same for the evidence that a mechanism differs between sites, where the parents are given.
 SHIFT_TEMPERATURE = 2.0
 # Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
@@ -134,6 +139,6 @@ MCMC_BURN_IN = 0.25
 # Rows per chunk of a pass over the table.
 CHUNK_ROWS = 8192
 # Feature values of all columns are kept in memory up to this many numbers.
-MAX_STORED = 30_000_000
+MAX_STORED = 60_000_000
 # Numbers in one batch of parent sets.
 BATCH_SIZE = 4_000_000

@@ -37,16 +37,15 @@ class Rows:
     code: NDArray[np.intp]  # [rows]: level of the target
     site: NDArray[np.intp]  # [rows], sorted
     parent_codes: NDArray[np.intp]  # [rows, candidates]: levels, −1 for a numeric candidate
-    scale: float  # rows of the table per row here
 
 
-def discrete_rows(dictionary: Dictionary, seed: int) -> Rows:
+def discrete_rows(dictionary: Dictionary) -> Rows:
     """Rows that enter the logistic regressions."""
     table = dictionary.features.table
-    rows = table.sample(c.MAX_DENSITY_ROWS, seed)
+    rows = slice(0, table.n_rows)
     codes = np.stack(
         [
-            _level_codes(table.values[rows, k]) if table.levels[k] else np.full(len(rows), -1)
+            _level_codes(table.values[rows, k]) if table.levels[k] else np.full(table.n_rows, -1)
             for k in (*dictionary.candidates, dictionary.target)
         ],
         axis=1,
@@ -56,7 +55,6 @@ def discrete_rows(dictionary: Dictionary, seed: int) -> Rows:
         code=codes[:, -1],
         site=table.site[rows],
         parent_codes=codes[:, :-1],
-        scale=table.n_rows / len(rows),
     )
 
 
@@ -88,7 +86,7 @@ def discrete_evidence(
         best = int(np.argmax(out))
         with_products = _total(problems, dictionary, additive + products, ([], [0], slopes)[best])
         out[best] = max(out[best], with_products)
-    return rows.scale * out
+    return out
 
 
 def _varying(block: Array, columns: list[int]) -> list[int]:
@@ -129,7 +127,7 @@ def _total(
     precision = dictionary.prior_precision[columns]
     position = [columns.index(k) for k in effects]
     free = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES]
-    intercept, slope = free["intercept"], free["slope"]
+    intercept, slope = free.intercept, free.main
     site_precision = 1 / np.array([intercept, *[slope] * (len(effects) - 1)][: len(effects)])
     return sum(_laplace(p, columns, precision, position, site_precision) for p in problems)
 

@@ -20,6 +20,7 @@ Functions work on batches of parent sets of one size: axes are [sets, sites, ter
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,16 +64,32 @@ class Batch:
     def n_rows(self) -> float:
         return float(self.count.sum())
 
+    def weighted_sums(self, weight: Array) -> Array:
+        """Σ w G, Σ w e G and Σ w e² G over sites at positions e: [sets, 3, terms, terms]."""
+        n_sets, n_sites, n_all, _ = self.gram.shape
+        e = self.position
+        weights = weight[:, None, :] * np.stack([np.ones(n_sites), e, e**2])
+        sums = weights @ self.gram.reshape(n_sets, n_sites, n_all**2)
+        return np.asarray(sums.reshape(n_sets, 3, n_all, n_all))
+
+    @cached_property
+    def equal_sums(self) -> Array:
+        """The same for equal weights."""
+        return self.weighted_sums(np.ones((len(self.gram), len(self.count))))
+
     def take(self, which: NDArray[np.intp]) -> Batch:
         """Some of the sets."""
         if len(which) == len(self.gram):
             return self
-        return replace(
+        some = replace(
             self,
             gram=self.gram[which],
             precision=self.precision[which],
             columns=self.columns[which],
         )
+        # a sum over many sites is worth keeping
+        vars(some)["equal_sums"] = self.equal_sums[which]
+        return some
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +159,8 @@ def level_evidence(batch: Batch, choice: Choice) -> Array:
     out = np.full((len(batch.gram), len(c.SITE_LEVELS), 2), -np.inf)
     everyone = np.arange(len(batch.gram))
     for level in _levels(batch):
-        equal = np.ones((len(batch.gram), len(batch.count)))
-        out[:, level, 0] = (
-            _fit(batch, level, equal, choice.relaxed).value[everyone, choice.target].max(axis=1)
-        )
+        fit = _fit(batch, level, None, choice.relaxed)
+        out[:, level, 0] = fit.value[everyone, choice.target].max(axis=1)
         if len(batch.count) > 1:
             weight, gain = _noise_weights(batch, level, choice.relaxed, choice.target)
             fit = _fit(batch, level, weight, choice.relaxed)
@@ -183,7 +198,7 @@ def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choi
     tried = np.arange(n_sets)
     least_noise = np.ones(n_sets)
     for level in _levels(batch):
-        fit = _fit(batch.take(tried), level, equal[tried], relaxed[tried])
+        fit = _fit(batch.take(tried), level, None, relaxed[tried])
         found = [
             _summary(fit, target, gain, level, equal[tried], relaxed[tried])
             for target, gain in enumerate(gains)
@@ -260,17 +275,17 @@ def _site_effects(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
     The intercept comes first.
     """
     spec = c.SITE_LEVELS[level]
-    terms, variances = [0], [spec["intercept"]]
+    terms, variances = [0], [spec.intercept]
     for parent in range(batch.n_parents):
-        for k in range(spec["degree"]):
+        for k in range(min(spec.n_main, batch.width)):
             terms.append(1 + parent * batch.width + k)
-            variances.append(spec["slope"] * spec["decay"] ** k)
-    if spec["pairs"]:
-        per_pair = N_PAIR if spec["along"] else 1
+            variances.append(spec.main * spec.decay**k)
+    if spec.pairs:
+        per_pair = N_PAIR if spec.along else 1
         for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
             for t in range(per_pair):
                 terms.append(batch.n_additive + number * N_PAIR + t)
-                variances.append(spec["pairs"])
+                variances.append(spec.pairs)
     return np.array(terms), 1.0 / np.maximum(variances, 1e-12)
 
 
@@ -286,28 +301,30 @@ class _SiteFit:
     along: _SiteFit | None = None  # effects along the axis: one "site"
 
 
-def _integrate_sites(batch: Batch, level: int, weight: Array, relaxed: Array) -> _SiteFit:
+def _integrate_sites(batch: Batch, level: int, weight: Array | None, relaxed: Array) -> _SiteFit:
     """Gram matrix over all sites with the site effects integrated out."""
-    n_sets, n_sites, n_all, _ = batch.gram.shape
-    total = weight[:, None, :] @ batch.gram.reshape(n_sets, n_sites, n_all**2)
-    total = total.reshape(n_sets, n_all, n_all)
+    sums = batch.equal_sums if weight is None else batch.weighted_sums(weight)
+    total, n_sets = sums[:, 0], len(sums)
     terms, precision = _site_effects(batch, level)
     if level == 0:
-        nothing = np.zeros((n_sets, n_sites, 0, n_all))
-        return _SiteFit(total, np.zeros(n_sets), terms[:0], nothing[..., :0], nothing)
-    if not c.SITE_LEVELS[level]["along"]:
-        cross = batch.gram[:, :, terms, :] * weight[:, :, None, None]
-        return _eliminate(total, cross, terms, precision * relaxed[:, None])
-    free = batch.gram[:, :, :1, :] * weight[:, :, None, None]
-    first = _eliminate(total, free, terms[:1], precision[:1] * relaxed[:, None])
-    rows = batch.gram[:, :, terms[1:], :] * weight[:, :, None, None]
-    # a site's intercept takes its share of the rows of its other effects
-    share = first.inverse[..., 0, 0, None, None] ** 2 * free[:, :, 0, terms[1:], None]
-    rows = rows - share * free
-    position = batch.position[:, None, None]
-    cross = (rows * position).sum(axis=1)[:, None]
-    own = (rows[..., terms[1:]] * position**2).sum(axis=1)[:, None]
-    second = _eliminate(first.total, cross, terms[1:], precision[1:] * relaxed[:, None], own)
+        nothing = np.zeros((n_sets, len(batch.count), 0, total.shape[-1]))
+        return _SiteFit(total.copy(), np.zeros(n_sets), terms[:0], nothing[..., :0], nothing)
+    along = c.SITE_LEVELS[level].along
+    free, shared = (terms[:1], terms[1:]) if along else (terms, terms[:0])
+    prior = precision * relaxed[:, None]
+    cross = batch.gram[:, :, free, :]
+    if weight is not None:
+        cross = cross * weight[:, :, None, None]
+    first = _eliminate(total, cross, free, prior[:, : len(free)])
+    if not along:
+        return first
+    # effects along the axis: what the sites' own intercepts leave of Σ e Φ_rᵀΦ and Σ e² Φ_rᵀΦ_r
+    intercept = cross[:, :, 0]  # [sets, sites, terms]
+    scaled = intercept * (first.inverse[..., 0, 0] ** 2 * batch.position)[..., None]
+    rows = sums[:, 1][:, shared] - scaled[..., shared].mT @ intercept
+    scaled = scaled[..., shared] * batch.position[:, None]
+    own = sums[:, 2][:, shared[:, None], shared] - scaled.mT @ intercept[..., shared]
+    second = _eliminate(first.total, rows[:, None], shared, prior[:, 1:], own[:, None])
     return replace(first, total=second.total, log_det=first.log_det + second.log_det, along=second)
 
 
@@ -325,7 +342,7 @@ def _eliminate(
     return _SiteFit(left, log_diagonal.sum(axis=(1, 2)), terms, inverse, cross)
 
 
-def _fit(batch: Batch, level: int, weight: Array, relaxed: Array) -> _Fit:
+def _fit(batch: Batch, level: int, weight: Array | None, relaxed: Array) -> _Fit:
     """Evidence of both targets under all models, from one Cholesky factor per nesting."""
     sites = _integrate_sites(batch, level, weight, relaxed)
     total = sites.total
@@ -360,10 +377,9 @@ def _noise_weights(
 
     One step from the fit with equal noise. The M − 1 free variances cost 1/2 log(n / M) each.
     """
-    n_sets, n_sites = len(batch.gram), len(batch.count)
-    equal = np.ones((n_sets, n_sites))
-    everything = np.full(n_sets, FULL_MODEL)
-    coefficients = _residual_terms(batch, level, equal, relaxed, target, everything)
+    n_sites = len(batch.count)
+    everything = np.full(len(batch.gram), FULL_MODEL)
+    coefficients = _residual_terms(batch, level, None, relaxed, target, everything)
     rss = np.einsum("bmi,bmi->bm", coefficients, (batch.gram @ coefficients[..., None])[..., 0])
     rss = np.maximum(rss, c.NOISE_FLOOR * batch.count)
     n = batch.n_rows
@@ -379,7 +395,7 @@ def _noise_weights(
 def _residual_terms(
     batch: Batch,
     level: int,
-    weight: Array,
+    weight: Array | None,
     relaxed: Array,
     target: NDArray[np.intp],
     model: NDArray[np.intp],

@@ -64,16 +64,15 @@ class ParentScores:
 class NumericTarget:
     """Evidence of parent sets of a numeric variable, with the density of its residuals."""
 
-    def __init__(self, dictionary: Dictionary, seed: int) -> None:
+    def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         table = dictionary.features.table
+        self._bounds = table.bounds
         self._n_distinct = int(table.n_distinct[dictionary.target])
-        rows = table.sample(c.MAX_DENSITY_ROWS, seed)
-        self._block = dictionary.rows(rows)
-        self._bounds = np.searchsorted(table.site[rows], np.arange(table.n_sites + 1))
-        self._scale = table.n_rows / len(rows)
-        own = table.values[rows, dictionary.target]
-        self.normal_scale_gain = self._scale * marginal_gain(own, self._n_distinct)
+        # densities do not need double precision
+        self._block = dictionary.rows(slice(0, table.n_rows)).astype(np.float32)
+        own = table.values[:, dictionary.target]
+        self.normal_scale_gain = marginal_gain(own, self._n_distinct)
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets of one size."""
@@ -104,22 +103,23 @@ class NumericTarget:
         coefficients = residual_coefficients(batch, choice)
         n_sets, n_sites, _ = coefficients.shape
         # [sites, dictionary, sets]
-        spread = np.zeros((n_sites, self.dictionary.layout.size, n_sets))
+        spread = np.zeros((n_sites, self.dictionary.layout.size, n_sets), dtype=np.float32)
         for k in range(n_sets):
             spread[:, batch.columns[k], k] = coefficients[k]
-        residuals = np.empty((len(self._block), n_sets))
+        residuals = np.empty((len(self._block), n_sets), dtype=np.float32)
         for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
-            residuals[a:b] = (self._block[a:b] @ spread[m]) * np.sqrt(choice.weight[:, m])
-        gain = self._scale * density_gain(residuals, self._n_distinct)
+            scale = np.sqrt(choice.weight[:, m]).astype(np.float32)
+            residuals[a:b] = (self._block[a:b] @ spread[m]) * scale
+        gain = density_gain(residuals, self._n_distinct)
         return np.asarray(np.where(choice.noise > 2 * c.NOISE_FLOOR, gain, 0.0))
 
 
 class DiscreteTarget:
     """Evidence of parent sets of a binary or categorical variable."""
 
-    def __init__(self, dictionary: Dictionary, seed: int) -> None:
+    def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
-        self.rows: Rows = discrete_rows(dictionary, seed)
+        self.rows: Rows = discrete_rows(dictionary)
 
     def levels(self, parents: tuple[int, ...]) -> Array:
         """Evidence at each level of site effects."""
@@ -132,13 +132,13 @@ class DiscreteTarget:
 
 
 def target_of(
-    features: Features, target: int, candidates: tuple[int, ...], seed: int
+    features: Features, target: int, candidates: tuple[int, ...]
 ) -> NumericTarget | DiscreteTarget:
     """The evidence of one variable, by its kind."""
     dictionary = build_dictionary(features, target, candidates)
     if features.table.levels[target]:
-        return DiscreteTarget(dictionary, seed)
-    return NumericTarget(dictionary, seed)
+        return DiscreteTarget(dictionary)
+    return NumericTarget(dictionary)
 
 
 def score_parents(
@@ -147,13 +147,12 @@ def score_parents(
     candidates: tuple[int, ...],
     required: tuple[int, ...],
     max_parents: int,
-    seed: int,
 ) -> ParentScores:
     """Score all small parent sets, and larger ones that grow from the best.
 
     Every set holds the required parents. An edge costs `EDGE_PENALTY`.
     """
-    scorer = target_of(features, target, candidates, seed)
+    scorer = target_of(features, target, candidates)
     n = len(candidates)
     raw = np.full(1 << n, -np.inf)
     level = [sum(1 << candidates.index(k) for k in required)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dapdag._runtime.progress import progress
 from dapdag.structure import constants as c
-from dapdag.structure.candidates import ScreenRows, association, forward_selection
+from dapdag.structure.candidates import association, forward_selection
 from dapdag.structure.columns import Encoded
 from dapdag.structure.dictionary import Features, fit_features
 from dapdag.structure.exact import exact_order
@@ -56,9 +56,7 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
 
     def score(j: int) -> ParentScores:
         required = tuple(np.flatnonzero(knowledge.required[:, j]).tolist())
-        return score_parents(
-            features, j, candidates[j], required, options.max_parents, options.seed
-        )
+        return score_parents(features, j, candidates[j], required, options.max_parents)
 
     scores = _for_each_column(score, table.n_columns, "parent sets", options)
     order = best_order(scores, options.seed)
@@ -66,7 +64,7 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
     parents = [tuple(np.flatnonzero(edge[:, j]).tolist()) for j in range(table.n_columns)]
 
     def describe(j: int) -> tuple[dict[str, float], Array]:
-        target = target_of(features, j, parents[j], options.seed)
+        target = target_of(features, j, parents[j])
         everyone = tuple(range(len(parents[j])))
         return shift_row(level_table(target, everyone)), edge_weights(target, everyone)
 
@@ -89,15 +87,14 @@ def find_candidates(
 ) -> list[tuple[int, ...]]:
     """Candidate parents of every column, sorted."""
     d = features.table.n_columns
-    sample = ScreenRows.of(features, options.seed)
-    strength = association(features, sample)
+    strength = association(features)
 
     def select(j: int) -> tuple[int, ...]:
         required = tuple(np.flatnonzero(knowledge.required[:, j]).tolist())
         allowed = np.flatnonzero(knowledge.allowed[:, j])
         strongest = allowed[np.argsort(-strength[allowed, j], kind="stable")]
         screened = tuple(sorted({*strongest[: c.SCREEN_SIZE].tolist(), *required}))
-        return forward_selection(features, sample, j, screened, required)
+        return forward_selection(features, j, screened, required)
 
     return [tuple(sorted(k)) for k in _for_each_column(select, d, "candidates", options)]
 

@@ -9,7 +9,10 @@ worse than the normal law, and nothing is added.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.statistics import Array
@@ -21,7 +24,7 @@ _NORMAL = -0.5 * np.log(2 * np.pi * np.e)
 _ALONE = 1e-3
 
 
-def density_gain(residuals: Array, n_distinct: int) -> Array:
+def density_gain(residuals: NDArray[Any], n_distinct: int) -> Array:
     """Log likelihood gained over the normal law, at least 0, per column of [rows, sets].
 
     `n_distinct` is the number of values of the variable: kernels are wider than their spacing.
@@ -48,14 +51,14 @@ def marginal_gain(z: Array, n_distinct: int) -> float:
     return best - len(z) * _NORMAL
 
 
-def _folded(z: Array, scale: float, n_distinct: int) -> Array:
+def _folded(z: NDArray[Any], scale: float, n_distinct: int) -> Array:
     """Leave-one-out log likelihood of z by a density of t = asinh(z / scale)."""
     t = np.arcsinh(z / scale)
     log_jacobian = -np.log(scale) - 0.5 * np.log1p((z / scale) ** 2)
-    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=0)
+    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=0, dtype=float)
 
 
-def _leave_one_out(t: Array, n_distinct: int) -> Array:
+def _leave_one_out(t: NDArray[Any], n_distinct: int) -> Array:
     """Σ log of the kernel density of the other rows, for the best of several bandwidths."""
     n_rows, n_sets = t.shape
     spread = np.maximum(t.std(axis=0), 1e-12)

@@ -69,7 +69,7 @@ def edge_weights(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...
     is treated as a number.
     """
     if isinstance(target, DiscreteTarget):
-        target = NumericTarget(target.dictionary, seed=0)
+        target = NumericTarget(target.dictionary)
     ((batch, choice),) = target.models([parents])
     coefficients = residual_coefficients(batch, choice)[0]  # [sites, terms]
     gram = batch.gram[0]
