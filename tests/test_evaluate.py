@@ -19,7 +19,6 @@ from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut
 from dapdag import DAPDAGRegressor
 from dapdag.datasets import DomainData
 from dapdag.evaluate import METRICS, Evaluation, leave_one_domain_out
-from dapdag.evaluate.distances import describe_targets, mean_difference, sinkhorn_divergences
 from dapdag.evaluate.metrics import class_scores, number_scores
 from dapdag.evaluate.prediction import ClassPrediction, NumberPrediction
 from dapdag.evaluate.runs import Run
@@ -409,41 +408,6 @@ class TestComparisons:
 
     def test_repr(self):
         assert "2 targets, 2 replicate(s), methods: pooled, ours, dummy" in repr(handmade())
-
-
-class TestDistances:
-    def test_difference_of_means(self):
-        rng = np.random.default_rng(0)
-        a, shift = rng.normal(size=(1000, 2)), np.array([2, 0])
-        assert mean_difference(a, a) == 0
-        assert mean_difference(a + shift, a) == pytest.approx(1.0, abs=0.02)
-        holes = a.copy()
-        holes[:, 1] = np.nan
-        assert mean_difference(holes + shift, a) == pytest.approx(2.0, abs=0.04)
-        assert np.isnan(mean_difference(a * np.nan, a))
-
-    def test_the_shifted_domain_is_farthest(self):
-        pytest.importorskip("ot", reason="POT (extra: bench) is not installed")
-        data = small_data(n_domains=4, rows=50, shift=0.0)
-        X = data.X.copy()
-        X.loc[data.sample_domain == 2, "x1"] += 3
-        X["kind"] = pd.Categorical(np.where(data.sample_domain == 2, "new", "old"))
-        X.loc[::7, "kind"] = None
-        X.loc[::5, "x2"] = np.nan
-        data = DomainData(X, data.y, data.sample_domain, data.task, data.name)
-        found = describe_targets(data, data.domains)
-        assert found["smd"].idxmax() == 2
-        assert found["sinkhorn"].idxmax() == 2
-        assert (found["sinkhorn"] >= 0).all()
-        assert found["missing"].between(0.1, 0.2).all()
-        assert found["n_rows"].tolist() == [50] * 4
-
-    def test_heavy_tails_have_a_distance_too(self) -> None:
-        pytest.importorskip("ot", reason="POT (extra: bench) is not installed")
-        rng = np.random.default_rng(0)
-        clouds = [rng.standard_cauchy(size=(60, 7)) for _ in range(4)]
-        found = sinkhorn_divergences(clouds)
-        assert np.isfinite(found).all() and (found[~np.eye(4, dtype=bool)] > 0).all()
 
 
 class TestModelSelection:

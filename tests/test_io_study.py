@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dapdag._runtime.text import level
 from dapdag.io import MAX_COLUMNS, Rows, Study, prepare_study, read_tables
 from dapdag.io.columns import likely_codes
 from dapdag.io.schema import describe_columns, describe_sites
@@ -343,8 +342,3 @@ def test_schema_counts_the_rows_of_every_site() -> None:
     assert (bonn.role, bonn.rows, bonn.labelled, bonn.label) == ("target", N // 3, 0, {})
     numbers = describe_sites(prepared(table(died=range(N))))
     assert numbers[0].label == {"mean": (N // 3 - 1) / 2}
-
-
-def test_class_names_are_what_people_write() -> None:
-    named = [level(v) for v in (1.0, np.float64(2), 0.5, "x", np.True_)]
-    assert named == ["1", "2", "0.5", "x", "True"]

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from report_facts import HOSTILE, made_facts
 
-from dapdag._runtime.text import listing, number, percent, plural
+from dapdag._runtime.text import number, percent
 from dapdag.report.graph_picture import MAX_NODES, drawn_part
 from dapdag.report.markup import Markup, table, tag
 from dapdag.report.names import write_names
@@ -241,34 +241,6 @@ def test_markup_escapes_everything_but_markup():
     assert tag("p", "<b>", Markup("<br>"), title='"') == '<p title="&quot;">&lt;b&gt;<br></p>'
     assert tag("p", None, ["a", 1], hidden=True, id=None) == "<p hidden>a1</p>"
     assert "&lt;x&gt;" in table(["<x>"], [["<x>"]], "<x>")
-
-
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (0.0, "0"),
-        (1234567.0, "1\u202f234\u202f567"),
-        (-0.5, "−0.5"),
-        (12.345, "12.3"),
-        (999.7, "1000"),
-        (0.00001234, "1.23e−05"),
-        (float("nan"), "–"),
-        (float("-inf"), "−∞"),
-    ],
-)
-def test_numbers_read_well(value, text):
-    assert number(value) == text
-
-
-def test_shares_never_read_as_none_or_all_unless_they_are():
-    shown = [percent(v) for v in (0.0, 0.001, 0.5, 0.999, 1.0)]
-    assert shown == ["0\u202f%", "<1\u202f%", "50\u202f%", ">99\u202f%", "100\u202f%"]
-
-
-def test_words_agree_with_their_number():
-    assert [plural(n, "site") for n in (0, 1, 2000)] == ["0 sites", "1 site", "2\u202f000 sites"]
-    assert listing(["a", "b", "c"]) == "a, b and c"
-    assert listing(range(9)) == "0, 1, 2, 3, 4, 5 and 3 more"
 
 
 def test_every_new_site_is_named_on_a_crowded_map():

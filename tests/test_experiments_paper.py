@@ -11,7 +11,6 @@ import pytest
 
 from dapdag import DAPDAGRegressor
 from dapdag.datasets import make_regression_domains
-from dapdag.evaluate.distances import sinkhorn_distance
 from dapdag.evaluate.log import RunLog
 from dapdag.experiments import CATALOGUE, load
 from dapdag.experiments.cases import first_sources
@@ -179,21 +178,6 @@ def test_targets_are_told_apart_and_lose_their_labels():
     assert y[sample_domain == -1].isna().all() and y[sample_domain >= 0].notna().all()
     np.testing.assert_array_equal(X[sample_domain == -1], data.X[data.sample_domain == 4])
     assert len(case.training_set(with_target=False)[0]) == 30
-
-
-def test_sinkhorn_distance_of_shifted_rows_is_the_shift():
-    rows = np.random.default_rng(0).normal(size=(200, 3))
-    assert sinkhorn_distance(rows, rows + np.array([30.0, 0.0, 0.0])) == pytest.approx(30, rel=0.02)
-    assert sinkhorn_distance(rows, rows + 5) == pytest.approx(sinkhorn_distance(rows + 5, rows))
-    assert sinkhorn_distance(np.ones((5, 2)), np.ones((4, 2))) == 0
-
-
-def test_sinkhorn_distance_survives_far_outliers():
-    rows = np.random.default_rng(0).normal(size=(100, 2))
-    far = rows.copy()
-    far[0] = 1e4
-    exact = np.sqrt(((far - rows) ** 2).sum(1).mean())
-    assert sinkhorn_distance(rows, far) == pytest.approx(exact, rel=0.05)
 
 
 def test_a_statement_needs_two_standard_errors():
