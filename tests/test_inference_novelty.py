@@ -50,29 +50,29 @@ def test_a_site_where_a_feature_has_another_equation_is_named(model):
     assert found.index.tolist() == ["new"]
     unlike = set(found.columns[(found.iloc[0] > NOVEL_ABOVE).to_numpy()])
     assert unlike and unlike <= {"x", "z"}
-    with pytest.warns(UserWarning, match="unlike the sources in '[xz]'.*, whatever its E"):
+    with pytest.warns(UserWarning, match="out of distribution in '[xz]'.*, whatever its E"):
         assert model.environment(new)["outside"].iloc[0]
 
 
 def test_sites_are_judged_one_by_one(model):
     table = pd.concat([sites([0.3], seed=5), sites([0.3], seed=5, broken=True)])
     name = np.repeat(["sound", "broken"], 150)
-    with pytest.warns(UserWarning, match="the domain 'broken' is unlike"):
+    with pytest.warns(UserWarning, match="the domain 'broken' is out of distribution"):
         found = model.environment(table[FEATURES], name)["outside"]
     assert found.to_dict() == {"sound": False, "broken": True}
 
 
 def test_many_strange_sites_are_counted_not_listed(model):
     table = sites([0.3] * 7, n=60, broken=True)
-    with pytest.warns(UserWarning, match="unlike the sources") as caught:
+    with pytest.warns(UserWarning, match="out of distribution") as caught:
         found = model.environment(table[FEATURES], table["site"].to_numpy())
     assert found["outside"].all()
     said = [str(w.message) for w in caught]
     assert sum("the domain" in text for text in said) == 5
-    assert "2 more domains are unlike the sources" in said
+    assert "2 more domains are out of distribution" in said
 
 
-def test_a_row_alone_is_not_called_unlike(model):
+def test_a_single_row_is_not_flagged_as_novel(model):
     alone = sites([0.3], n=1, seed=5, broken=True)[FEATURES]
     assert not is_novel(model.unexplained(alone).to_numpy())[0]
 
