@@ -87,14 +87,14 @@ def test_the_environment_reaches_every_variable_and_the_label(network):
     assert (np.asarray(by_env) != 0).all()
 
 
-def test_the_predictor_sees_every_feature_and_never_the_label(network):
+def test_label_networks_depend_on_every_feature_and_not_on_the_label(network):
     for parents in (ALL, 0 * ALL):
         found = np.asarray(label_jacobians(network, parents, *random_point(2))[0])
         assert (found[:, :LABEL] != 0).all()
         assert (found[:, LABEL:] == 0).all()
 
 
-def test_without_a_predictor_the_label_is_predicted_from_its_parents():
+def test_without_label_networks_the_label_is_predicted_from_its_parents():
     network = random_network(LAYOUT, 0.7, n_predictors=0)
     parents = random_dag_mask(VARIABLES, 1)
     (found,) = np.asarray(label_jacobians(network, parents, *random_point(3))[0])
@@ -102,7 +102,7 @@ def test_without_a_predictor_the_label_is_predicted_from_its_parents():
         assert (found[block] != 0).all() == bool(parents[parent, VARIABLES - 1])
 
 
-def test_without_a_predictor_the_prediction_is_the_labels_reconstruction():
+def test_without_label_networks_the_prediction_is_the_labels_reconstruction():
     network = random_network(LAYOUT, 0.7, n_predictors=0)
     parents = random_dag_mask(VARIABLES, 0)
     inputs = random_values(LAYOUT, 20)

@@ -107,7 +107,7 @@ def test_the_labels_loss_goes_down(trained):
         assert column[-5:].mean() < column[:5].mean() - 0.05, name
 
 
-def test_the_reconstruction_improves_as_long_as_no_constraint_stands_in_its_way():
+def test_the_reconstruction_improves_without_constraints():
     (history,) = run(replace(SETTINGS, acyclicity_weight=0.0), graph_at=None).history
     column = history[:, HISTORY.index("reconstruction")]
     assert column[-5:].mean() < column[:5].mean() - 0.05
@@ -192,7 +192,7 @@ def test_patience_does_not_start_before_its_epoch():
     assert 20 < len(result.history[0]) <= EPOCHS
 
 
-def test_without_labelled_validation_rows_training_still_pays():
+def test_without_labelled_validation_rows_training_still_lowers_the_loss():
     """Nothing can be judged, but weights of the first epoch are not the best guess."""
     problem, trainer, plan = assembled()
     blind = eqx.tree_at(
@@ -231,7 +231,7 @@ def test_members_of_one_group_share_a_graph():
     assert not np.array_equal(result.vectors[0], result.vectors[1])
 
 
-def test_a_lane_that_meets_infinite_data_stops_and_harms_no_other(pair):
+def test_a_lane_with_infinite_data_stops_and_does_not_affect_others(pair):
     problem, trainer, plan = assembled(seeds=(A, B))
     poisoned = eqx.tree_at(
         lambda p: p.blocks.values, problem, jnp.asarray(problem.blocks.values).at[1].set(jnp.inf)
@@ -248,7 +248,7 @@ def wild(seeds=(A,)):
     return assembled(replace(SETTINGS, learning_rate=1e30), seeds)
 
 
-def test_a_lane_with_an_absurd_learning_rate_stops_and_harms_no_other(pair):
+def test_a_lane_with_a_huge_learning_rate_stops_and_does_not_affect_others(pair):
     problem, trainer, plan = assembled(seeds=(A, B))
     mixed = stacked(jax.tree.map(lambda a: a[:1], problem), wild((B,))[0])
     with pytest.warns(UserWarning, match="member 1 was not finite"):
@@ -306,7 +306,7 @@ def test_ctrl_c_keeps_the_best_weights(epoch):
         assert np.isfinite(result.vectors).all()
 
 
-def test_who_stops_before_the_votes_are_judged_is_not_taken_back(monkeypatch):
+def test_an_interruption_before_stacking_does_not_shrink_the_label_networks(monkeypatch):
     found = []
     for kept in (0.5, 0.0):
         monkeypatch.setitem(loop.SHRINK, "continuous", kept)
