@@ -1,4 +1,4 @@
-"""Sites beyond the sources: their E is found by what their features say."""
+"""Sites outside the range of the sources: E is a MAP estimate under the decoder."""
 
 import functools
 from dataclasses import replace
@@ -90,12 +90,12 @@ def test_the_order_of_the_rows_does_not_matter(monkeypatch):
 @pytest.mark.parametrize(
     "changes",
     [
-        # Every feature has the label for a parent: nothing is left to ask.
+        # Every feature has the label as a parent: none is usable.
         {"parents": lambda m: np.ones_like(m.parents)},
-        # E means what it has to mean for the label, which the features do not know.
+        # E is trained by the label, so the likelihood of the features does not determine it.
         {"formulation": lambda m: replace(m.formulation, label_teaches_env=True)},
     ],
-    ids=["children of the label", "taught by the label"],
+    ids=["children of the label", "trained by the label"],
 )
 def test_the_posterior_of_the_encoder_is_kept_where_no_feature_is_usable(changes):
     model, tables = trained()

@@ -34,7 +34,7 @@ def jacobians(decoder, parents, row, env):
 
 @eqx.filter_jit
 def label_jacobians(network, parents, row, env):
-    """∂ label / ∂ inputs and ∂ label / ∂ E of every vote: [votes, columns], [votes, dim]."""
+    """∂ label / ∂ inputs and ∂ label / ∂ E of every label network: [networks, columns or dim]."""
 
     def votes(row, env):
         return network.predict(LAYOUT, parents, row[None], env[None])[0, :, 0, 0]
@@ -128,7 +128,7 @@ def test_reconstruction_and_prediction_are_filters_then_layers_then_heads():
 
 
 def numpy_forward(network, parents, inputs, env):
-    """Reconstructions and votes, one variable after the other, in double precision."""
+    """Reconstructions and outputs of the label networks, one by one, in double precision."""
     exact = jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), network)
     d, p = exact.decoder, exact.predictor
     x = np.asarray(inputs, dtype=np.float64)
@@ -141,7 +141,7 @@ def numpy_forward(network, parents, inputs, env):
         for v in visible:
             masked[:, BLOCKS[v]] = x[:, BLOCKS[v]]
         env_filter = part.env_filters[k]
-        powers = np.concatenate([env, env**2])[: len(env_filter)]  # the predictor also takes E²
+        powers = np.concatenate([env, env**2])[: len(env_filter)]  # label networks also take E²
         h = elu(masked @ part.filters[k] + powers @ env_filter + part.filter_bias[k])
         for weight, bias in layers:
             h = elu(h @ weight + bias)

@@ -123,7 +123,7 @@ def test_a_block_does_not_depend_on_outputs_of_other_variables(layout):
     logits = np.array([2.0, 0.0, -2.0])
     outputs = np.zeros((1, 7), dtype=np.float32)
     outputs[0, BLOCK] = logits
-    outputs[0, 4] = 100.0  # the binary variable is sure of itself
+    outputs[0, 4] = 100.0  # an extreme logit of the binary variable
     found = np.asarray(mean(layout, jnp.asarray(outputs)))[0, BLOCK]
     np.testing.assert_allclose(found, np.exp(log_softmax(logits)), rtol=1e-4)
 

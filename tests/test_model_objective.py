@@ -133,7 +133,7 @@ def numpy_terms(formulation, network, batch, normal):
         rec += loss[seen].mean()
     labelled = (observed[few, -1] * present[few]) == 1
     scale = float(network.label_log_scale())
-    # Every vote answers for itself: the mean of losses, not the loss of the mean.
+    # Each label network has its own loss: the mean of losses, not the loss of the mean.
     pred = np.mean(
         [cell_loss("continuous", v, values[few, -1:], scale)[labelled].mean() for v in votes]
     )
@@ -219,7 +219,7 @@ def test_without_structure_only_prediction_and_environment_remain():
 
 
 def test_cycles_of_weight_zero_cannot_stop_training():
-    """On strong cycles h overflows, and 0 · ∞ is no number: without weight it takes no part."""
+    """On strong cycles h overflows, and 0 · ∞ is NaN: without weight it is left out."""
     strong = eqx.tree_at(lambda n: n.decoder.filters, network(), replace_fn=lambda f: 1e12 * f)
     off = make_weights(acyclicity=0.0, reconstruction=0.0)
     terms, gradient = evaluate(BAYESIAN, off, strong, make_batch())

@@ -64,7 +64,7 @@ def assembled(settings=SETTINGS, seeds=(A,)):
     """Problem, trainer and plan of lanes with the given seeds."""
     table = learn_table(sample())
     problem, trainer, plan = assemble([sample()], [table], settings, list(seeds))
-    # Every lane stands for itself: no graph is shared.
+    # Every lane is a group of its own: no graph is shared.
     return problem, trainer, replace(plan, groups=tuple(range(len(seeds))))
 
 
@@ -193,7 +193,7 @@ def test_patience_does_not_start_before_its_epoch():
 
 
 def test_without_labelled_validation_rows_training_still_lowers_the_loss():
-    """Nothing can be judged, but weights of the first epoch are not the best guess."""
+    """No epoch can be validated; the last weights are kept, not those of the first epoch."""
     problem, trainer, plan = assembled()
     blind = eqx.tree_at(
         lambda p: p.blocks.valid_observed,
@@ -216,7 +216,7 @@ def pair():
 
 def test_lanes_trained_together_are_as_if_trained_alone(pair, trained):
     problem, trainer, plan = assembled(seeds=(A, B))
-    second = jax.tree.map(lambda a: a[1:], problem)  # its votes leave out other sources
+    second = jax.tree.map(lambda a: a[1:], problem)  # its label networks leave out other sources
     alone = [trained, train(trainer, second, keys(B), replace(plan, groups=(0,)))]
     for lane, single in enumerate(alone):
         np.testing.assert_allclose(pair.vectors[lane], single.vectors[0], rtol=1e-2, atol=1e-3)

@@ -1,4 +1,4 @@
-"""How far a prediction trusts E, judged on sources that a vote has not seen."""
+"""Stacking weights and variance inflation, from sources that label networks left out."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def test_every_source_is_left_out_by_some_network_and_no_network_leaves_out_many
     assert (lessons[:9].sum(1) > 0).all()
     one = 1 - assign_folds(4, 4, 16, 9, 0)
     assert one[:9].sum(0).max() <= 2
-    np.testing.assert_array_equal(one[:, :4], one[:, 4:])  # a pooled vote beside each
+    np.testing.assert_array_equal(one[:, :4], one[:, 4:])  # a pooled network beside each
 
 
 def test_few_sources_are_left_out_one_by_one():
@@ -48,7 +48,7 @@ def test_disagreement_of_sources_about_the_gain_lowers_the_stacking_weight():
     split = np.stack([-10 * gain, 4 * gain, 5 * gain] * 2)[None]  # on average a gain as well
     assert stacking_weights(steady, 4, 4)[:4].sum() == pytest.approx(1)
     assert stacking_weights(split, 4, 4)[:4].sum() == pytest.approx(0)
-    # Of three sources, those who judge have seen two: they are careful enough.
+    # With three sources there is no margin: each network was trained on two of them.
     assert stacking_weights(split[:, :3], 4, 4)[:4].sum() == pytest.approx(1)
 
 
@@ -100,7 +100,7 @@ def test_the_stacking_weight_is_larger_where_e_acts_on_the_label_than_where_inte
 
 def test_unpredictable_site_effects_inflate_the_variance_at_new_sites():
     site = np.repeat(np.arange(8), 100)
-    steady, erratic = site, 3 * (-1) ** site  # x tells the site, and only then its level
+    steady, erratic = site, 3 * (-1) ** site  # x identifies the site
 
     def growth(level, seed):
         rng = np.random.default_rng(seed)
@@ -117,6 +117,6 @@ def test_variance_inflation_is_the_geometric_mean_over_left_out_sources():
     growth = np.full((2, 3, len(STACK_GRID)), np.nan)
     growth[0, 0, 3], growth[1, 1, 3] = np.log(2.0), np.log(3.0)
     assert variance_inflation(trust, 4, growth) == pytest.approx(np.sqrt(6.0))
-    assert variance_inflation(trust, 4, -growth) == 1.0  # never more certain than on the sources
+    assert variance_inflation(trust, 4, -growth) == 1.0  # never below the variance at the sources
     assert variance_inflation(trust, 4, 9 * growth) == MAX_INFLATION
     assert variance_inflation(trust, 4, np.full_like(growth, np.nan)) == 1.0
