@@ -1,4 +1,4 @@
-"""What each default setting is worth: one change at a time, paired over the same seeds.
+"""Effect of each default setting: one change at a time, paired over the same seeds.
 
     python benchmarks/defaults.py --seeds 0:16
 

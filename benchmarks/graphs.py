@@ -4,7 +4,7 @@
 
 All ten sites are labelled sources. Beside ours: the empty graph and R2-SortnRegress, because data
 like these can be sorted by how well a variable is explained. Also printed: the largest derivative
-of any reconstruction when a variable that is not a parent moves, which an honest graph makes 0.
+of any reconstruction when a variable that is not a parent moves, which is 0 for an exact graph.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Data without shift: does adaptation cost anything where there is nothing to adapt to?
+"""Data without shift: the cost of adaptation where there is nothing to adapt to.
 
     python benchmarks/no_shift.py --seeds 0:10
     DAPDAG_DATA=folder python benchmarks/no_shift.py --seeds 0:4 --real

@@ -1,4 +1,4 @@
-"""What each mechanism beyond the paper adds: all on, minus one switched off, paired over seeds.
+"""Effect of each mechanism beyond the paper: all on, minus one switched off, paired over seeds.
 
     DAPDAG_DATA=folder python benchmarks/parts.py --seeds 0:8 --out build/parts.jsonl
     python benchmarks/parts.py --sets regression no_shift_regression --parts stop_gradient
@@ -14,7 +14,7 @@ differences of a target are averaged over them).
 Scores: R2 (clipped at -1) for numbers, minus the log-loss for classes; for numbers also the log
 density of the labels and the coverage of 90 % intervals. A difference is all on minus one off:
 positive where the mechanism helps. Finished runs are appended to the JSON lines of --out, and a
-rerun goes on from there; the file does not know the code.
+rerun goes on from there; the file does not record the code.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Real data, leave one domain out: ours against what a user would take instead.
+"""Real data, leave one domain out: DAPDAG against the usual pooled methods.
 
     DAPDAG_DATA=folder python benchmarks/real.py --replicates 3
     python benchmarks/real.py --sets uci_heart sachs --set hidden=32 max_epochs=300
     python benchmarks/real.py --methods linear mlp dapdag-b --variant wide:hidden=32 --rows 500
 
-Finished runs are appended to the file of --out, and a rerun goes on from there. The file knows
+Finished runs are appended to the file of --out, and a rerun goes on from there. The file records
 data and settings, not the code: after a change of the code, --again METHOD … runs it anew. A
 --variant is a further column, our default with other settings.
 """
@@ -122,7 +122,7 @@ def harm(evaluations, method):
     better = f"{method} is better than {POOLED} on {(table['difference'] > 0).mean():.0%}"
     show(f"{better} of {len(table)} targets", table["difference"].describe().round(4).to_string())
     if table["standard_error"].isna().all():
-        return  # one replicate says nothing of its own error
+        return  # one replicate has no standard error
     worse = table[table["difference"] < -2 * table["standard_error"].fillna(0)]
     silent = worse[~worse["outside"].eq(True)]
     columns = ["set", "target", "difference", "standard_error", "outside"]

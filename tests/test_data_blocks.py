@@ -108,7 +108,7 @@ NUMBER = Standardised("y", 0.0, 1.0)
 
 
 @pytest.mark.parametrize("label", [NUMBER, THREE], ids=["number", "classes"])
-def test_the_label_stands_last_and_padding_belongs_to_nobody(label):
+def test_the_label_is_last_and_padding_belongs_to_no_variable(label):
     table = make_table(label)
     columns, variables, label_columns = sizes_of(table)
     layout = layout_of(table)

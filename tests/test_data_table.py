@@ -39,7 +39,7 @@ def test_scores_of_the_sources_are_standardised(kind):
 
 
 @KINDS
-def test_far_beyond_the_sources_the_score_is_constant_and_moderate(kind):
+def test_far_outside_the_sources_the_score_is_constant_and_moderate(kind):
     variable = Continuous.learn("x", sources(kind))
     low, lower, high, higher = variable.encode(np.array([-1e9, -1e15, 1e9, 1e15]))[:, 0]
     assert low == lower and high == higher
@@ -78,7 +78,7 @@ def test_scores_of_normal_sources_are_normal():
     np.testing.assert_allclose(np.quantile(scores, q), norm.ppf(q), atol=0.05)
 
 
-def test_missing_cells_do_not_take_part_in_learning():
+def test_missing_cells_do_not_affect_the_scores():
     column = sources("normal")
     holed = np.insert(column, [0, 10, 500], np.nan)
     a, b = Continuous.learn("x", column), Continuous.learn("x", holed)
@@ -167,7 +167,7 @@ def test_a_table_encodes_columns_in_order_and_marks_missing_cells(mixed):
     assert table.names == ["age", "sex", "class", "site", "y"]
 
 
-def test_a_level_that_the_sources_never_saw_counts_as_missing(mixed):
+def test_a_level_that_no_source_has_counts_as_missing(mixed):
     frame, table = mixed
     new = frame.assign(sex="d", **{"class": "IV"})
     values, observed = table.encode(new)
@@ -175,7 +175,7 @@ def test_a_level_that_the_sources_never_saw_counts_as_missing(mixed):
     assert (values[:, 1:5] == 0).all()
 
 
-def test_a_declared_category_that_the_sources_never_saw_counts_as_missing():
+def test_a_declared_category_that_no_source_has_counts_as_missing():
     column = pd.Series(pd.Categorical(["a", "b", "a"], categories=["a", "b", "c"]))
     variable = learn_feature("x", column)
     assert variable.levels == ("a", "b")
@@ -213,7 +213,7 @@ def test_padded_sizes_are_few_rising_and_large_enough(smallest):
     assert all(padded_size(int(s), smallest) == s for s in set(sizes))
 
 
-def test_columns_know_their_variable():
+def test_column_owner_maps_columns_to_variables():
     variables = (
         Standardised("a", 0, 1),
         Discrete("b", ("x", "y", "z"), (1.0, 1.0, 1.0)),

@@ -1,4 +1,4 @@
-"""Sites beyond the sources: their E is found by what their features say."""
+"""Sites outside the range of the sources: E is a MAP estimate under the decoder."""
 
 import functools
 from dataclasses import replace
@@ -43,7 +43,7 @@ def position(model, q):
     return float(offset + slope * q.mean[0, 0])
 
 
-def test_the_decoder_sees_a_far_site_where_it_is():
+def test_the_map_estimate_locates_a_distant_site():
     errors = np.zeros(2)
     for seed in (0, 1):
         model, tables = trained(seed)
@@ -54,13 +54,13 @@ def test_the_decoder_sees_a_far_site_where_it_is():
     assert by_decoder < 0.3
 
 
-def test_within_the_sources_the_posterior_of_the_encoder_is_kept():
+def test_within_the_range_of_the_sources_the_encoders_posterior_is_kept():
     model, tables = trained()
     encoded = encode(model, tables[MIDST])
     assert environment.refine(model, tables[MIDST], encoded) is encoded
 
 
-def test_an_absurd_answer_of_the_encoder_is_put_right():
+def test_an_extreme_posterior_of_the_encoder_is_corrected():
     model, tables = trained()
     q = encode(model, tables[FAR])
     absurd = EnvPosterior(np.sign(q.mean) * 500.0, q.variance)
@@ -69,7 +69,7 @@ def test_an_absurd_answer_of_the_encoder_is_put_right():
     np.testing.assert_array_equal(found.variance, q.variance)
 
 
-def test_a_site_is_not_moved_across_the_sources():
+def test_the_map_estimate_stays_on_the_encoders_side_of_the_sources():
     model, tables = trained()
     low, high = model.source_span
     # The rows are of a site in the midst: the nearest edge is the likeliest on either side.
@@ -79,7 +79,7 @@ def test_a_site_is_not_moved_across_the_sources():
         np.testing.assert_allclose(found.mean, edge, rtol=1e-6)
 
 
-def test_the_order_of_the_rows_is_of_no_importance(monkeypatch):
+def test_the_order_of_the_rows_does_not_matter(monkeypatch):
     model, tables = trained()
     monkeypatch.setattr(environment, "REFINE_ROWS", 200)
     X = tables[FAR]
@@ -90,12 +90,12 @@ def test_the_order_of_the_rows_is_of_no_importance(monkeypatch):
 @pytest.mark.parametrize(
     "changes",
     [
-        # Every feature has the label for a parent: nothing is left to ask.
+        # Every feature has the label as a parent: none is usable.
         {"parents": lambda m: np.ones_like(m.parents)},
-        # E means what it has to mean for the label, which the features do not know.
+        # E is trained by the label, so the likelihood of the features does not determine it.
         {"formulation": lambda m: replace(m.formulation, label_teaches_env=True)},
     ],
-    ids=["children of the label", "taught by the label"],
+    ids=["children of the label", "trained by the label"],
 )
 def test_the_posterior_of_the_encoder_is_kept_where_no_feature_is_usable(changes):
     model, tables = trained()

@@ -35,7 +35,7 @@ def model():
     return est.fit(table[FEATURES], table["y"], sample_domain=table["site"])
 
 
-def test_a_new_site_within_the_sources_is_explained(model):
+def test_a_new_site_within_the_range_of_the_sources_is_not_novel(model):
     new = sites([0.3], seed=5)[FEATURES]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -43,41 +43,41 @@ def test_a_new_site_within_the_sources_is_explained(model):
     assert (model.unexplained(new).iloc[0].dropna() < 0.5).all()
 
 
-def test_a_site_where_a_feature_has_another_equation_is_named(model):
+def test_a_feature_with_another_equation_is_flagged_by_name(model):
     new = sites([0.3], seed=5, broken=True)[FEATURES]
     found = model.unexplained(new)
     assert list(found.columns) == FEATURES
     assert found.index.tolist() == ["new"]
     unlike = set(found.columns[(found.iloc[0] > NOVEL_ABOVE).to_numpy()])
     assert unlike and unlike <= {"x", "z"}
-    with pytest.warns(UserWarning, match="unlike the sources in '[xz]'.*, whatever its E"):
+    with pytest.warns(UserWarning, match="out of distribution in '[xz]'.*, whatever its E"):
         assert model.environment(new)["outside"].iloc[0]
 
 
-def test_sites_are_judged_one_by_one(model):
+def test_novelty_is_computed_per_site(model):
     table = pd.concat([sites([0.3], seed=5), sites([0.3], seed=5, broken=True)])
     name = np.repeat(["sound", "broken"], 150)
-    with pytest.warns(UserWarning, match="the domain 'broken' is unlike"):
+    with pytest.warns(UserWarning, match="the domain 'broken' is out of distribution"):
         found = model.environment(table[FEATURES], name)["outside"]
     assert found.to_dict() == {"sound": False, "broken": True}
 
 
-def test_many_strange_sites_are_counted_not_listed(model):
+def test_many_novel_sites_are_counted_not_listed(model):
     table = sites([0.3] * 7, n=60, broken=True)
-    with pytest.warns(UserWarning, match="unlike the sources") as caught:
+    with pytest.warns(UserWarning, match="out of distribution") as caught:
         found = model.environment(table[FEATURES], table["site"].to_numpy())
     assert found["outside"].all()
     said = [str(w.message) for w in caught]
     assert sum("the domain" in text for text in said) == 5
-    assert "2 more domains are unlike the sources" in said
+    assert "2 more domains are out of distribution" in said
 
 
-def test_a_row_alone_is_not_called_unlike(model):
+def test_a_single_row_is_not_flagged_as_novel(model):
     alone = sites([0.3], n=1, seed=5, broken=True)[FEATURES]
     assert not is_novel(model.unexplained(alone).to_numpy())[0]
 
 
-def test_a_feature_that_the_site_lacks_is_not_asked(model):
+def test_a_feature_that_is_missing_at_a_site_has_no_novelty(model):
     new = sites([0.3], seed=5, broken=True)[FEATURES].assign(z=np.nan)
     assert np.isnan(model.unexplained(new)["z"].iloc[0])
 
@@ -89,7 +89,7 @@ def test_it_survives_saving(model, tmp_path):
     pd.testing.assert_frame_equal(again, model.unexplained(new))
 
 
-def test_what_is_not_known_is_never_exceeded():
+def test_features_without_a_source_loss_are_never_novel():
     losses = np.full((2, 3, 3), np.nan)
     losses[0, 0, 0], losses[1, 0, 0], losses[0, 2, 0] = 1.0, 2.0, 1.2
     losses[:, :, 2] = 0.5

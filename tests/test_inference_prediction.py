@@ -202,7 +202,7 @@ def test_the_environment_is_used_from_two_domains_on(domains, learned):
     assert trainer.formulation.uses_environment == learned
 
 
-def test_draws_do_not_follow_e_far_beyond_the_sources():
+def test_draws_are_clipped_to_the_extended_range_of_the_sources():
     model = make_model()
     far = EnvPosterior(np.full((MEMBERS, DIM), 1e3), np.full((MEMBERS, DIM), 0.01))
     low, high = model.source_mean.min(1), model.source_mean.max(1)
@@ -250,7 +250,7 @@ def test_a_wide_posterior_is_integrated_over_the_models_draws(monkeypatch):
     np.testing.assert_allclose(draws_of(model, q)[1], model.normal, rtol=1e-5)
 
 
-def test_an_uncertain_environment_makes_an_uncertain_label():
+def test_a_wider_posterior_of_e_widens_the_labels_distribution():
     model, X = make_model(), make_rows(ROWS)
     mean = narrow(model).mean
     known, vague = (
@@ -260,7 +260,7 @@ def test_an_uncertain_environment_makes_an_uncertain_label():
     assert (known.variance >= np.mean(model.label_scale**2)).all()
 
 
-def test_errors_that_grow_on_new_sites_widen_the_interval_alone():
+def test_variance_inflation_widens_the_interval_and_leaves_the_mean():
     model, X = make_model(), make_rows(ROWS)
     q = narrow(model)
     usual, grown = (predict_label(replace(model, inflation=g), X, q) for g in (1.0, 2.0))
@@ -335,7 +335,7 @@ def test_probabilities_of_several_classes_add_up_to_one():
     np.testing.assert_allclose(found.mean.sum(1), 1.0, rtol=1e-5)
 
 
-def test_one_row_says_little_about_the_environment_of_a_trained_model():
+def test_one_row_gives_a_wide_posterior_of_e():
     _, split = simulated()
     est = fitted()
     one = est.environment(split.X_target[:1]).iloc[0]

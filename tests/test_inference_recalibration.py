@@ -74,7 +74,7 @@ def test_the_deviation_of_a_site_is_multiplied_by_the_slope(classes):
         np.testing.assert_allclose(moved.sum(1), 1.0)
         expected = slope * centred_log(found.mean(0))
         np.testing.assert_allclose(centred_log(moved.mean(0)), expected, atol=0.03)
-        for k in range(classes):  # nobody changes places within the site
+        for k in range(classes):  # the order of the rows within the site is unchanged
             order = np.argsort(found[:, k] / found[:, 0]) if k else []
             assert (np.diff((moved[:, k] / moved[:, 0])[order]) >= 0).all()
 

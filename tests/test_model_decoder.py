@@ -34,7 +34,7 @@ def jacobians(decoder, parents, row, env):
 
 @eqx.filter_jit
 def label_jacobians(network, parents, row, env):
-    """∂ label / ∂ inputs and ∂ label / ∂ E of every vote: [votes, columns], [votes, dim]."""
+    """∂ label / ∂ inputs and ∂ label / ∂ E of every label network: [networks, columns or dim]."""
 
     def votes(row, env):
         return network.predict(LAYOUT, parents, row[None], env[None])[0, :, 0, 0]
@@ -87,14 +87,14 @@ def test_the_environment_reaches_every_variable_and_the_label(network):
     assert (np.asarray(by_env) != 0).all()
 
 
-def test_the_predictor_sees_every_feature_and_never_the_label(network):
+def test_label_networks_depend_on_every_feature_and_not_on_the_label(network):
     for parents in (ALL, 0 * ALL):
         found = np.asarray(label_jacobians(network, parents, *random_point(2))[0])
         assert (found[:, :LABEL] != 0).all()
         assert (found[:, LABEL:] == 0).all()
 
 
-def test_without_a_predictor_the_label_is_predicted_from_its_parents():
+def test_without_label_networks_the_label_is_predicted_from_its_parents():
     network = random_network(LAYOUT, 0.7, n_predictors=0)
     parents = random_dag_mask(VARIABLES, 1)
     (found,) = np.asarray(label_jacobians(network, parents, *random_point(3))[0])
@@ -102,7 +102,7 @@ def test_without_a_predictor_the_label_is_predicted_from_its_parents():
         assert (found[block] != 0).all() == bool(parents[parent, VARIABLES - 1])
 
 
-def test_without_a_predictor_the_prediction_is_the_labels_reconstruction():
+def test_without_label_networks_the_prediction_is_the_labels_reconstruction():
     network = random_network(LAYOUT, 0.7, n_predictors=0)
     parents = random_dag_mask(VARIABLES, 0)
     inputs = random_values(LAYOUT, 20)
@@ -128,7 +128,7 @@ def test_reconstruction_and_prediction_are_filters_then_layers_then_heads():
 
 
 def numpy_forward(network, parents, inputs, env):
-    """Reconstructions and votes, one variable after the other, in double precision."""
+    """Reconstructions and outputs of the label networks, one by one, in double precision."""
     exact = jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), network)
     d, p = exact.decoder, exact.predictor
     x = np.asarray(inputs, dtype=np.float64)
@@ -141,7 +141,7 @@ def numpy_forward(network, parents, inputs, env):
         for v in visible:
             masked[:, BLOCKS[v]] = x[:, BLOCKS[v]]
         env_filter = part.env_filters[k]
-        powers = np.concatenate([env, env**2])[: len(env_filter)]  # the predictor also takes E²
+        powers = np.concatenate([env, env**2])[: len(env_filter)]  # label networks also take E²
         h = elu(masked @ part.filters[k] + powers @ env_filter + part.filter_bias[k])
         for weight, bias in layers:
             h = elu(h @ weight + bias)

@@ -41,7 +41,7 @@ def test_posterior_is_the_papers_formula(encoder, rows):
     assert q.mean.shape == (encoder.dim,)
 
 
-def test_votes_come_from_each_row_alone(encoder, rows):
+def test_row_evidence_depends_on_the_row_alone(encoder, rows):
     excess, location = encoder.row_evidence(rows)
     for i in (0, 7):
         one_excess, one_location = encoder.row_evidence(rows[i : i + 1])
@@ -116,7 +116,7 @@ def test_draws_have_the_posteriors_moments():
     np.testing.assert_allclose(draws.var(0), q.variance, rtol=0.05)
 
 
-def test_the_labels_columns_are_invisible_to_the_encoder():
+def test_the_encoder_does_not_depend_on_the_labels_columns():
     layout = make_layout()
     network = random_network(layout, 0.4)
     inputs = random_values(layout, ROWS)

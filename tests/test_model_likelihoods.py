@@ -107,7 +107,7 @@ def test_extreme_logits_stay_finite_and_sum_to_one(layout, cells, height):
     assert all(np.isfinite(g).all() for g in gradients)
 
 
-def test_a_confident_mistake_is_pulled_back(layout):
+def test_a_confident_error_has_a_large_gradient(layout):
     outputs, values = np.zeros((2, 1, 7), dtype=np.float32)
     outputs[0, BLOCK] = [1e3, 0.0, 0.0]
     values[0, 2] = 1.0
@@ -119,11 +119,11 @@ def test_a_confident_mistake_is_pulled_back(layout):
     assert float(jax.jit(jax.grad(loss))(outputs)[0, 1]) > 0.5
 
 
-def test_outputs_of_other_variables_leave_a_block_alone(layout):
+def test_a_block_does_not_depend_on_outputs_of_other_variables(layout):
     logits = np.array([2.0, 0.0, -2.0])
     outputs = np.zeros((1, 7), dtype=np.float32)
     outputs[0, BLOCK] = logits
-    outputs[0, 4] = 100.0  # the binary variable is sure of itself
+    outputs[0, 4] = 100.0  # an extreme logit of the binary variable
     found = np.asarray(mean(layout, jnp.asarray(outputs)))[0, BLOCK]
     np.testing.assert_allclose(found, np.exp(log_softmax(logits)), rtol=1e-4)
 

@@ -133,7 +133,7 @@ def numpy_terms(formulation, network, batch, normal):
         rec += loss[seen].mean()
     labelled = (observed[few, -1] * present[few]) == 1
     scale = float(network.label_log_scale())
-    # Every vote answers for itself: the mean of losses, not the loss of the mean.
+    # Each label network has its own loss: the mean of losses, not the loss of the mean.
     pred = np.mean(
         [cell_loss("continuous", v, values[few, -1:], scale)[labelled].mean() for v in votes]
     )
@@ -190,14 +190,14 @@ def is_zero(tree):
     return all((np.asarray(leaf) == 0).all() for leaf in jax.tree.leaves(tree))
 
 
-def test_without_its_weight_the_predictor_has_no_gradient():
+def test_without_its_weight_the_label_networks_have_no_gradient():
     _, on = evaluate(BAYESIAN, make_weights(), network(), make_batch())
     _, off = evaluate(BAYESIAN, make_weights(prediction=0.0), network(), make_batch())
     assert not any(is_zero(leaf) for leaf in jax.tree.leaves(on.predictor))
     assert is_zero(off.predictor)
 
 
-def test_without_its_weight_the_reconstruction_moves_nothing():
+def test_without_its_weight_the_reconstruction_has_no_gradient():
     def reconstructor(g):
         d = g.decoder
         return d.env_filters, d.heads, d.head_bias, d.log_scale
@@ -219,7 +219,7 @@ def test_without_structure_only_prediction_and_environment_remain():
 
 
 def test_cycles_of_weight_zero_cannot_stop_training():
-    """On strong cycles h overflows, and 0 · ∞ is no number: without weight it takes no part."""
+    """On strong cycles h overflows, and 0 · ∞ is NaN: without weight it is left out."""
     strong = eqx.tree_at(lambda n: n.decoder.filters, network(), replace_fn=lambda f: 1e12 * f)
     off = make_weights(acyclicity=0.0, reconstruction=0.0)
     terms, gradient = evaluate(BAYESIAN, off, strong, make_batch())
@@ -229,7 +229,7 @@ def test_cycles_of_weight_zero_cannot_stop_training():
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-def test_the_label_teaches_the_encoder_only_where_it_may():
+def test_the_stopped_gradient_keeps_the_label_loss_from_the_encoder():
     off = make_weights(reconstruction=0.0, environment=0.0)
     _, taught = evaluate(BAYESIAN, off, network(), make_batch())
     apart = replace(BAYESIAN, label_teaches_env=False)
@@ -239,7 +239,7 @@ def test_the_label_teaches_the_encoder_only_where_it_may():
     np.testing.assert_array_equal(taught.predictor.filters, untaught.predictor.filters)
 
 
-def test_acyclicity_and_sparsity_alone_push_on_filters_of_edges_only():
+def test_acyclicity_and_sparsity_have_gradients_on_filters_of_edges_only():
     others = dict.fromkeys(["prediction", "reconstruction", "environment"], 0.0)
     lasso, cycles, neither = (
         evaluate(PAPER, make_weights(**others, **change), network(), make_batch())[1]
@@ -267,7 +267,7 @@ def test_acyclicity_and_sparsity_alone_push_on_filters_of_edges_only():
     assert not is_zero(cycles.decoder.filters[0, BLOCKS[1]])
 
 
-def test_without_its_weight_the_environment_term_leaves_the_encoder_to_the_decoder():
+def test_without_its_weight_the_environment_term_has_no_gradient():
     off = dict.fromkeys(["prediction", "reconstruction"], 0.0)
     _, on = evaluate(BAYESIAN, make_weights(**off), network(), make_batch())
     _, gone = evaluate(BAYESIAN, make_weights(**off, environment=0.0), network(), make_batch())
@@ -319,7 +319,7 @@ def test_bayesian_formulation_draws_the_environment():
 
 
 @FORMULATIONS
-def test_missing_cells_and_padding_rows_leave_no_trace(formulation):
+def test_missing_cells_and_padding_rows_do_not_change_the_loss(formulation):
     batch = make_batch()
     hidden = LAYOUT.to_columns(1 - batch.observed) == 1
     garbage = jnp.where(hidden | (batch.present[:, None] == 0), 1e4, batch.values)
@@ -369,7 +369,7 @@ def test_rows_beyond_the_decoders_share_enter_through_the_environment_only():
     assert before["prediction"] != after["prediction"]
 
 
-def test_a_batch_without_labels_predicts_nothing_and_is_harmless():
+def test_a_batch_without_labels_has_no_prediction_loss():
     batch = make_batch()
     unlabelled = eqx.tree_at(lambda b: b.observed, batch, batch.observed.at[:, -1].set(0.0))
     terms, gradient = evaluate(BAYESIAN, make_weights(), network(), unlabelled)

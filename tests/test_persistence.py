@@ -333,4 +333,4 @@ def test_inconsistent_content_is_refused(
 def test_absurd_sizes_are_not_laid_out(saved: bytes, tmp_path: Path) -> None:
     sizes = {"columns": 8, "variables": 6, "label_columns": 1, "hidden": 10**9}
     sizes |= {"env_dim": 1, "n_shared": 10**9, "n_predictors": 1}
-    refused(forged(saved, {"sizes": sizes}, {}), tmp_path, "make no sense")
+    refused(forged(saved, {"sizes": sizes}, {}), tmp_path, "are impossible")

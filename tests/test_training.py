@@ -64,7 +64,7 @@ def assembled(settings=SETTINGS, seeds=(A,)):
     """Problem, trainer and plan of lanes with the given seeds."""
     table = learn_table(sample())
     problem, trainer, plan = assemble([sample()], [table], settings, list(seeds))
-    # Every lane stands for itself: no graph is shared.
+    # Every lane is a group of its own: no graph is shared.
     return problem, trainer, replace(plan, groups=tuple(range(len(seeds))))
 
 
@@ -107,7 +107,7 @@ def test_the_labels_loss_goes_down(trained):
         assert column[-5:].mean() < column[:5].mean() - 0.05, name
 
 
-def test_the_reconstruction_improves_as_long_as_no_constraint_stands_in_its_way():
+def test_the_reconstruction_improves_without_constraints():
     (history,) = run(replace(SETTINGS, acyclicity_weight=0.0), graph_at=None).history
     column = history[:, HISTORY.index("reconstruction")]
     assert column[-5:].mean() < column[:5].mean() - 0.05
@@ -192,8 +192,8 @@ def test_patience_does_not_start_before_its_epoch():
     assert 20 < len(result.history[0]) <= EPOCHS
 
 
-def test_without_labelled_validation_rows_training_still_pays():
-    """Nothing can be judged, but weights of the first epoch are not the best guess."""
+def test_without_labelled_validation_rows_training_still_lowers_the_loss():
+    """No epoch can be validated; the last weights are kept, not those of the first epoch."""
     problem, trainer, plan = assembled()
     blind = eqx.tree_at(
         lambda p: p.blocks.valid_observed,
@@ -216,7 +216,7 @@ def pair():
 
 def test_lanes_trained_together_are_as_if_trained_alone(pair, trained):
     problem, trainer, plan = assembled(seeds=(A, B))
-    second = jax.tree.map(lambda a: a[1:], problem)  # its votes leave out other sources
+    second = jax.tree.map(lambda a: a[1:], problem)  # its label networks leave out other sources
     alone = [trained, train(trainer, second, keys(B), replace(plan, groups=(0,)))]
     for lane, single in enumerate(alone):
         np.testing.assert_allclose(pair.vectors[lane], single.vectors[0], rtol=1e-2, atol=1e-3)
@@ -231,7 +231,7 @@ def test_members_of_one_group_share_a_graph():
     assert not np.array_equal(result.vectors[0], result.vectors[1])
 
 
-def test_a_lane_that_meets_infinite_data_stops_and_harms_no_other(pair):
+def test_a_lane_with_infinite_data_stops_and_does_not_affect_others(pair):
     problem, trainer, plan = assembled(seeds=(A, B))
     poisoned = eqx.tree_at(
         lambda p: p.blocks.values, problem, jnp.asarray(problem.blocks.values).at[1].set(jnp.inf)
@@ -248,7 +248,7 @@ def wild(seeds=(A,)):
     return assembled(replace(SETTINGS, learning_rate=1e30), seeds)
 
 
-def test_a_lane_with_an_absurd_learning_rate_stops_and_harms_no_other(pair):
+def test_a_lane_with_a_huge_learning_rate_stops_and_does_not_affect_others(pair):
     problem, trainer, plan = assembled(seeds=(A, B))
     mixed = stacked(jax.tree.map(lambda a: a[:1], problem), wild((B,))[0])
     with pytest.warns(UserWarning, match="member 1 was not finite"):
@@ -306,7 +306,7 @@ def test_ctrl_c_keeps_the_best_weights(epoch):
         assert np.isfinite(result.vectors).all()
 
 
-def test_who_stops_before_the_votes_are_judged_is_not_taken_back(monkeypatch):
+def test_an_interruption_before_stacking_does_not_shrink_the_label_networks(monkeypatch):
     found = []
     for kept in (0.5, 0.0):
         monkeypatch.setitem(loop.SHRINK, "continuous", kept)

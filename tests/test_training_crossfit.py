@@ -1,4 +1,4 @@
-"""How far a prediction trusts E, judged on sources that a vote has not seen."""
+"""Stacking weights and variance inflation, from sources that label networks left out."""
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,12 @@ from dapdag.inference.stacking import (
 from dapdag.training.crossfit import assign_folds
 
 
-def test_every_source_is_left_out_by_some_vote_and_no_vote_leaves_out_many():
+def test_every_source_is_left_out_by_some_network_and_no_network_leaves_out_many():
     lessons = sum(1 - assign_folds(4, 4, 16, 9, member) for member in range(3))
     assert (lessons[:9].sum(1) > 0).all()
     one = 1 - assign_folds(4, 4, 16, 9, 0)
     assert one[:9].sum(0).max() <= 2
-    np.testing.assert_array_equal(one[:, :4], one[:, 4:])  # a pooled vote beside each
+    np.testing.assert_array_equal(one[:, :4], one[:, 4:])  # a pooled network beside each
 
 
 def test_few_sources_are_left_out_one_by_one():
@@ -28,13 +28,13 @@ def test_few_sources_are_left_out_one_by_one():
     np.testing.assert_array_equal(unseen[:3, :3], np.eye(3))
 
 
-def test_without_pooled_votes_all_learn_everything():
+def test_without_pooled_networks_all_are_trained_on_all_sources():
     assert assign_folds(4, 0, 8, 5, 0).all()
     np.testing.assert_allclose(stacking_weights(np.zeros((1, 2, 11)), 4, 0), equal_weights(4))
 
 
 @pytest.mark.parametrize("best", [0, 3, 10])
-def test_trust_is_the_share_with_the_least_mean_loss(best):
+def test_the_stacking_weight_has_the_least_mean_loss(best):
     losses = np.abs(STACK_GRID - STACK_GRID[best]) * np.ones((2, 5, 1))
     losses[0, 0] = np.nan  # a domain without labels
     trust = stacking_weights(losses, 4, 4)
@@ -42,17 +42,17 @@ def test_trust_is_the_share_with_the_least_mean_loss(best):
     assert trust[:4].sum() == pytest.approx(STACK_GRID[best])
 
 
-def test_domains_that_disagree_about_the_gain_lower_trust():
+def test_disagreement_of_sources_about_the_gain_lowers_the_stacking_weight():
     gain = 0.04 * STACK_GRID
     steady = np.stack([-gain, -1.2 * gain, -0.8 * gain] * 2)[None]
     split = np.stack([-10 * gain, 4 * gain, 5 * gain] * 2)[None]  # on average a gain as well
     assert stacking_weights(steady, 4, 4)[:4].sum() == pytest.approx(1)
     assert stacking_weights(split, 4, 4)[:4].sum() == pytest.approx(0)
-    # Of three sources, those who judge have seen two: they are careful enough.
+    # With three sources there is no margin: each network was trained on two of them.
     assert stacking_weights(split[:, :3], 4, 4)[:4].sum() == pytest.approx(1)
 
 
-def test_one_source_that_is_lost_does_not_decide_for_all():
+def test_the_loss_difference_of_one_source_is_capped():
     most = np.tile(-0.2 * STACK_GRID, (7, 1))
     lost = np.vstack([most, 6 * STACK_GRID**2])[None]
     assert lost[0, :, -1].mean() > 0
@@ -61,7 +61,7 @@ def test_one_source_that_is_lost_does_not_decide_for_all():
     assert stacking_weights(many, 4, 4)[:4].sum() < 0.3
 
 
-def test_without_any_evidence_half_of_the_prediction_is_of_e():
+def test_without_left_out_losses_the_stacking_weight_is_one_half():
     assert stacking_weights(np.full((2, 3, len(STACK_GRID)), np.nan), 4, 4)[
         :4
     ].sum() == pytest.approx(0.5)
@@ -89,7 +89,7 @@ def model_of(table):
     return est.fitted_.model
 
 
-def test_e_is_trusted_where_it_moves_the_label_and_less_where_levels_are_random():
+def test_the_stacking_weight_is_larger_where_e_acts_on_the_label_than_where_intercepts_are_random():
     useful, idle = (
         m.stack_weights[: m.sizes.n_predictors].sum()
         for m in map(model_of, map(shifted, (True, False)))
@@ -98,9 +98,9 @@ def test_e_is_trusted_where_it_moves_the_label_and_less_where_levels_are_random(
     assert idle < useful
 
 
-def test_levels_that_other_sites_do_not_tell_make_new_sites_less_certain():
+def test_unpredictable_site_effects_inflate_the_variance_at_new_sites():
     site = np.repeat(np.arange(8), 100)
-    steady, erratic = site, 3 * (-1) ** site  # x tells the site, and only then its level
+    steady, erratic = site, 3 * (-1) ** site  # x identifies the site
 
     def growth(level, seed):
         rng = np.random.default_rng(seed)
@@ -112,11 +112,11 @@ def test_levels_that_other_sites_do_not_tell_make_new_sites_less_certain():
     assert np.min([growth(erratic, seed) for seed in range(3)]) > 1.6
 
 
-def test_errors_grow_by_their_geometric_mean_over_the_sources_that_tell():
+def test_variance_inflation_is_the_geometric_mean_over_left_out_sources():
     trust = np.repeat([0.3 / 4, 0.7 / 4], 4)
     growth = np.full((2, 3, len(STACK_GRID)), np.nan)
     growth[0, 0, 3], growth[1, 1, 3] = np.log(2.0), np.log(3.0)
     assert variance_inflation(trust, 4, growth) == pytest.approx(np.sqrt(6.0))
-    assert variance_inflation(trust, 4, -growth) == 1.0  # never more certain than on the sources
+    assert variance_inflation(trust, 4, -growth) == 1.0  # never below the variance at the sources
     assert variance_inflation(trust, 4, 9 * growth) == MAX_INFLATION
     assert variance_inflation(trust, 4, np.full_like(growth, np.nan)) == 1.0

@@ -114,8 +114,7 @@ def overview() -> None:
     arrow(ax, (2.5, 2.1), (3.05, 2.1))
     box(
         ax, 3.1, 1.1, 2.7, 2.0, "Encoder",
-        "every row votes for\nthe site's E; votes are\n"
-        "added, so the order and\nnumber of rows are free",
+        "posterior of the site's\nE: every row adds\nevidence, in any order\nand number",
     )  # fmt: skip
     arrow(ax, (5.8, 2.1), (6.4, 2.1))
     ax.add_patch(Circle((6.85, 2.1), 0.42, fc=ORANGE, alpha=0.75, ec=INK))
@@ -128,8 +127,8 @@ def overview() -> None:
         "each variable from its\nparents in one graph\nfor all sites, and E",
     )  # fmt: skip
     box(
-        ax, 8.0, 0.05, 2.8, 1.75, "Predictors",
-        "the label from all\nfeatures and E, with\npooled ones beside them",
+        ax, 8.0, 0.05, 2.8, 1.75, "Label networks",
+        "the label from all\nfeatures, with and\nwithout E (stacking)",
     )  # fmt: skip
     arrow(ax, (10.8, 3.37), (11.4, 3.37))
     arrow(ax, (10.8, 0.92), (11.4, 0.92))
@@ -149,8 +148,8 @@ def perturbed() -> None:
     save(figure, "perturbed")
 
 
-def votes() -> None:
-    """Five rows, then fifty: the product of the votes narrows."""
+def row_evidence() -> None:
+    """Three, twenty and 200 rows: the posterior of E narrows."""
     rng = np.random.default_rng(3)
     grid = np.linspace(-3, 3, 121)
     figure, all_axes = plt.subplots(1, 3, figsize=(9.6, 2.3), sharey=True)
@@ -169,7 +168,7 @@ def votes() -> None:
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
     figure.tight_layout()
-    save(figure, "votes")
+    save(figure, "row-evidence")
 
 
 def graph_steps() -> None:
@@ -187,7 +186,7 @@ def graph_steps() -> None:
     dag = extract_dag(strength, 0.1)
     figure, all_axes = plt.subplots(1, 3, figsize=(9.6, 3.1))
     titles = (
-        "1  how far one moves another",
+        "1  effects",
         "2  below 0.1: dropped",
         f"3  cycles broken: {len(dag.removed)} edges",
     )
@@ -217,8 +216,8 @@ def graph_steps() -> None:
     save(figure, "graph-steps")
 
 
-def trust() -> None:
-    """Two errors and their mixture: where the best share lies depends on what E gains."""
+def stacking() -> None:
+    """Loss of the mixture of two kinds of networks, by the stacking weight."""
     share = np.linspace(0, 1, 11)
     figure, all_axes = plt.subplots(1, 2, figsize=(8.4, 2.7), sharey=True)
     for ax, (title, with_env, pooled, common) in zip(
@@ -237,15 +236,15 @@ def trust() -> None:
         ax.plot(share, loss, color=BLUE, lw=1.5, marker="o", ms=4)
         ax.plot(share[best], loss[best], marker="o", ms=11, mfc="none", mec=VERMILLION, mew=2)
         ax.annotate(
-            f"trust {share[best]:.0%}", (share[best], loss[best]), (0, 14),
+            f"weight {share[best]:.1f}", (share[best], loss[best]), (0, 14),
             textcoords="offset points", ha="center", color=VERMILLION,
         )  # fmt: skip
         ax.set_title(title, fontsize=10, color=INK)
-        ax.set_xlabel("share of the predictors that see E")
-        ax.set_xticks([0, 0.5, 1], ["pooled only", "half", "E only"])
+        ax.set_xlabel("stacking weight of the networks with E")
+        ax.set_xticks([0, 0.5, 1], ["0\npooled only", "0.5", "1\nwith E only"])
     all_axes[0].set_ylabel("loss on left-out sources")
     figure.tight_layout()
-    save(figure, "trust")
+    save(figure, "stacking")
 
 
 def outside() -> None:
@@ -284,5 +283,5 @@ def outside() -> None:
 
 if __name__ == "__main__":
     with mpl.rc_context(LOOK):
-        for draw in (overview, perturbed, votes, graph_steps, trust, outside):
+        for draw in (overview, perturbed, row_evidence, graph_steps, stacking, outside):
             draw()

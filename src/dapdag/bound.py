@@ -126,11 +126,11 @@ def generalisation_bound(
 
     Losses are those of the reconstruction of every variable, the label included, from its parents
     in the graph and E, the domain's posterior mean: in standardised units, summed over variables
-    and averaged over the rows in which a variable is observed. The theorem knows continuous and
-    binary variables; a categorical one counts among the binary ones, with its cross-entropy. The
+    and averaged over the rows in which a variable is observed. The theorem covers continuous and
+    binary variables; a categorical one counts as binary, with its cross-entropy. The
     weights are those that act in this reconstruction: the filters under the graph's mask, with
     their rows for E, the shared layers and the heads. A bias is the row of a constant input. The
-    label's predictor is no part of it. Every term is averaged over the members of an ensemble:
+    label networks are not part of it. Every term is averaged over the members of an ensemble:
     this bounds the members' mean loss.
 
     Parameters
@@ -141,9 +141,9 @@ def generalisation_bound(
     weight_variance : σ² of the perturbation of the weights
     prior_scale : σₑ; None means that of the estimator
     gamma1, gamma2, s1, s2 : constants of the theorem's assumptions (how far a perturbation of the
-        weights moves the reconstructions, and the sub-Gaussian scales of the losses). No data can
-        tell them; at 0, C₃ is left out, and the result compares models or domains but bounds
-        nothing.
+        weights moves the reconstructions, and the sub-Gaussian scales of the losses). They
+        cannot be estimated from data; at 0, C₃ is left out, and the result compares models or
+        domains but is not a bound.
     """
     check_is_fitted(estimator)
     for name, value in {"gamma1": gamma1, "gamma2": gamma2, "s1": s1, "s2": s2}.items():

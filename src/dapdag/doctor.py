@@ -1,4 +1,5 @@
-"""Is all well here? Versions, devices, folders, and a small model trained, saved and loaded."""
+"""Self-test of the installation: versions, devices, folders, and a small model trained, saved and
+loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ OK, NOTE, BROKEN = "ok", "note", "broken"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; `status` is "ok", "note" or "broken"."""
+    """Result of one check; `status` is "ok", "note" or "broken"."""
 
     name: str
     status: str
@@ -26,7 +27,7 @@ class Check:
 
 
 def examine(on_step: Callable[[str], None] = lambda step: None) -> list[Check]:
-    """Look at everything that dapdag relies on. Takes seconds: most of it is the self-test."""
+    """Check everything that dapdag depends on. Takes seconds, most of them for the small model."""
     checks = [_python(), *map(_package, NEEDED), _optional(), _cache(), _data()]
     for step, check in (("Starting JAX", _devices), ("Training a small model", _self_test)):
         on_step(step)
@@ -35,7 +36,7 @@ def examine(on_step: Callable[[str], None] = lambda step: None) -> list[Check]:
 
 
 def _guarded(name: str, check: Callable[[], Check]) -> Check:
-    """Whatever goes wrong in a check is a finding."""
+    """The result of a check; an exception in it is reported as broken."""
     try:
         return check()
     except Exception as error:

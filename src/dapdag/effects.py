@@ -1,4 +1,4 @@
-"""How the environment moves each variable, its parents held where they are."""
+"""Direct effect of the environment E on each variable, its parents fixed."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from .data.columns import Continuous, Discrete, Standardised, Variable
 from .data.table import Table
 
 N_POINTS = 21
-# Rows are averaged over; more of them than this change no picture.
+# Rows to average over at most. Not measured.
 MAX_ROWS = 512
 
 
@@ -48,10 +48,10 @@ class EnvironmentEffects:
 def environment_effects(
     model: Any, X: Any = None, y: Any = None, dimension: int = 1, n_points: int = N_POINTS
 ) -> EnvironmentEffects:
-    """Move E over the range of the sources and follow the expected value of every variable.
+    """Expected value of every variable as E varies over the range of the sources.
 
-    The effect shown is the direct one: the parents of a variable stay as they are in the rows, and
-    what E does to them is not passed on.
+    This is the direct effect: the parents of a variable stay as they are in the rows, and effects
+    of E through them are not included.
 
     Parameters
     ----------

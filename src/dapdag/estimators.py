@@ -1,4 +1,4 @@
-"""The scikit-learn face: DAPDAGRegressor and DAPDAGClassifier."""
+"""The scikit-learn interface: DAPDAGRegressor and DAPDAGClassifier."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -105,7 +105,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
 class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     """Predict a number at a new site from labelled tables of several other sites.
 
-    A new site needs no retraining: `predict` reads the site's environment E off its rows.
+    A new site needs no retraining: `predict` infers the site's environment E from its rows.
 
     Parameters
     ----------
@@ -114,7 +114,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     env_dim : dimensions of E.
     hidden : width of all hidden layers.
     n_shared : hidden layers that all variables share, after their own first one.
-    n_predictors : networks side by side that predict the label; their mean is the prediction.
+    n_predictors : label networks with E as an input, and as many without it; stacking weights,
+        estimated on left-out sources, combine them.
     n_members : whole models in an ensemble; they train as lanes of one program and share a graph.
     exact_graph : True reads the graph off at 60 % of training and masks the filters by it, so that
         no reconstruction depends on a variable that is not a parent in `graph_`, and predicts the
@@ -148,7 +149,7 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     graph_ : networkx.DiGraph over the columns and the label, always acyclic. Edges have `weight`
         (filter norm) and `effect` (root-mean-square derivative in standard deviations), nodes
         `environment` (how strongly E acts); `graph_.graph["removed"]` lists the edges that were
-        given up to break cycles.
+        removed to break cycles.
     adjacency_ : DataFrame of filter norms before thresholding, parents in rows.
     source_environments_ : DataFrame of the sources' E.
     history_ : DataFrame of every term of the loss per epoch.

@@ -13,7 +13,7 @@ Edge = tuple[Hashable, Hashable]
 
 @dataclass(frozen=True, eq=False)
 class DAG:
-    """An acyclic edge mask and what was given up to make it acyclic.
+    """An acyclic edge mask, and the edges that were removed to make it acyclic.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ def extract_dag(strength: ArrayLike, threshold: float) -> DAG:
     ----------
     strength : array of shape (V, V)
         Any real numbers: NaN counts as 0, the sign is ignored, infinity is the strongest, and the
-        diagonal is not looked at.
+        diagonal is ignored.
     threshold : float
         Non-negative.
     """
@@ -155,7 +155,7 @@ def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any
 
 
 def empty_graph(names: Sequence[Hashable]) -> nx.DiGraph:
-    """The graph without edges: the baseline that any learned graph has to beat."""
+    """The graph without edges: a baseline for learned graphs."""
     n = len(names)
     return to_networkx(np.zeros((n, n), dtype=bool), np.zeros((n, n)), names)
 
@@ -213,7 +213,7 @@ def _as_digraph(graph: nx.DiGraph | ArrayLike) -> nx.DiGraph:
 def structural_hamming_distance(
     learned: nx.DiGraph | ArrayLike, true: nx.DiGraph | ArrayLike
 ) -> int:
-    """Edges to add, remove or turn around to get from one graph to the other.
+    """Number of edges to add, remove or reverse to get from one graph to the other.
 
     A reversed edge counts once. Graphs may be DiGraphs or boolean matrices.
     """
@@ -226,9 +226,8 @@ class GraphComparison:
     """How a learned graph differs from the true one.
 
     Counts are of edges; a reversed edge is neither missing nor extra. Precision, recall and F1
-    want the direction right, the skeleton's ignore it. A graph without edges makes no false
-    claim (precision 1), nothing can be missed of a true graph without edges (recall 1), and F1
-    is 1 when both are empty.
+    require the right direction, those of the skeleton ignore it. A graph without edges has
+    precision 1, a true graph without edges gives recall 1, and F1 is 1 when both are empty.
     """
 
     shd: int

@@ -2,7 +2,7 @@
 
 The file is a safetensors file: the arrays as tensors, and everything else as one JSON text in its
 header. Reading it runs no code. The text holds a SHA-256 of the whole file (computed with zeros in
-the digest's own place), so that no damage goes unnoticed.
+the digest's own place), so that damage is detected.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_s
 FORMAT = "dapdag-model"
 FORMAT_VERSION = 2
 
-# The classes that a file may name, and where they live. A file never says what to import.
+# The classes that a file may name, and their modules. A file cannot name a module to import.
 ESTIMATORS = {
     "DAPDAGClassifier": "dapdag.estimators",
     "DAPDAGRegressor": "dapdag.estimators",
@@ -195,7 +195,7 @@ def _given(name: str, value: Any) -> Any:
 
 
 def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Give an estimator what was learned. The checksum is right, but may be a forger's."""
+    """Set the fitted state of an estimator. A valid checksum does not prove who wrote the file."""
     try:
         sources = tuple(decode_scalar(label) for label in header["sources"])
         fit = decode_fit(header, arrays, len(sources))

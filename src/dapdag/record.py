@@ -1,6 +1,6 @@
-"""What a report says of the data a model was trained on, without the data.
+"""Aggregate numbers about the data a model was trained on, for the report.
 
-Only aggregate numbers: `recording` makes them and says how many rows each stands for.
+No row is kept. `training/summary.py` computes them and bounds the rows that each stands for.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,7 +16,7 @@ from .data.table import Table
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows with similar predictions: how many, what was predicted, what was observed (means)."""
+    """Rows with similar predictions: their number, mean prediction and mean observation."""
 
     rows: int
     predicted: float
@@ -38,7 +38,7 @@ class Column:
     name: Hashable
     kind: str  # "continuous", "binary" or "categorical"
     levels: tuple[Any, ...]  # of a discrete column
-    range: tuple[float, float] | None  # of numbers; those beyond it count as its end
+    range: tuple[float, float] | None  # of numbers; values outside it are clipped to it
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Source:
     labelled: int
     label: tuple[float, ...]  # mean and sd of numbers, or share of each class; () if too few
     missing: tuple[float, ...]  # share of each column's cells
-    clipped: tuple[int, ...]  # cells of each column that lie beyond its range
+    clipped: tuple[int, ...]  # cells of each column outside its range
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Heldout:
 
 @dataclass(frozen=True)
 class Record:
-    """How a model came about."""
+    """Provenance of a model: versions, settings, columns, sources and held-out rows."""
 
     created: str  # UTC, ISO 8601
     versions: dict[str, str]
@@ -95,7 +95,7 @@ class Record:
         return self.missing() @ rows / rows.sum()
 
     def clipped(self) -> pd.DataFrame:
-        """Number of cells beyond the range: one row per column, one column per source."""
+        """Number of cells outside the range: one row per column, one column per source."""
         return self._per_column({s.name: s.clipped for s in self.sources})
 
     def _per_column(self, values: dict[Hashable, tuple]) -> pd.DataFrame:

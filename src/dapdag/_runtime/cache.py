@@ -35,7 +35,7 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def compilation_cache() -> Iterator[None]:
-    """Keep what is compiled in this block for later processes, and find there what they kept.
+    """Programs compiled in this block are read from the cache, or written to it.
 
     Blocks may be nested and run in several threads. Every setting that is touched is restored when
     the last block ends. Where the folder cannot be used, the block runs without a cache.
@@ -84,7 +84,7 @@ def _usable(folder: Path) -> bool:
     """Make the folder, prove that it can be locked and written, and drop unfinished entries.
 
     JAX writes an entry and then its time of access. A process that was stopped in between, or a
-    machine that lost power, leaves an entry that JAX warns of for ever.
+    machine that lost power, leaves an entry that JAX warns about in every process.
     """
     from filelock import FileLock
 

@@ -1,7 +1,7 @@
-"""How this package compiles: like `equinox.filter_jit`, in about half of the time.
+"""Compilation: like `equinox.filter_jit`, in about half of the time.
 
-The programs here are many small operations, on which XLA's higher levels of optimisation bring
-nothing: measured on training, they cost compilation and gained no speed.
+The programs here are many small operations. XLA's higher levels of optimisation cost compilation
+time and, measured on training, gained no speed.
 """
 
 import enum
@@ -58,7 +58,7 @@ def jit(effort: Effort = Effort.FAST_TO_RUN) -> Callable[[Callable[P, T]], Calla
 def clear_if_full() -> None:
     """Clear JAX's caches before the process runs out of memory maps.
 
-    A process that fits tables of ever new shapes would; what is needed again is compiled again.
+    A process that fits tables of many shapes would; programs are then compiled again when needed.
     """
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
@@ -76,7 +76,7 @@ class BackgroundCompiler:
         pool.shutdown(wait=False)
 
     def wait(self) -> None:
-        """Until all is compiled. What could not be will say so when it is called."""
+        """Wait until all is compiled. A program that failed to compile raises when it is called."""
         for job in self._jobs:
             job.exception()
 

@@ -1,4 +1,4 @@
-"""A progress bar for the host loop of training, drawn only where somebody looks at it."""
+"""A progress bar for the host loop of training, drawn on terminals only."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The face of scikit-learn: checks of user input, fit and predict with domains, warnings."""
+"""The scikit-learn interface: checks of user input, fit and predict with domains, warnings."""

@@ -1,4 +1,4 @@
-"""The face that all methods share: fit with domains, predict with or without."""
+"""The interface that all methods share: fit with domains, predict with or without."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""What users pass in → what the rest may rely on, or an error that says what to do."""
+"""Checks of user input: a valid `Sample`, or an error that says what to do."""
 
 from collections.abc import Hashable
 from numbers import Integral

@@ -1,4 +1,4 @@
-"""What some estimators have beside their prediction: environments, a graph."""
+"""Environments and a graph, for the estimators that have them."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -17,27 +17,28 @@ from .sites import adapt
 
 
 class WithEnvironments(NetworkEstimator):
-    """Every domain has an environment E, read off its features."""
+    """Every domain has an environment E, inferred from its features."""
 
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         super()._adopt(fit, sources)
         self.source_environments_ = self.coordinates_.describe_sources(list(sources))
 
     def environment(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
-        """Posterior of E of each domain in `X`, and whether it lies beyond what the sources span.
+        """Posterior of E of each domain in `X`, and whether it lies outside the sources' range.
 
         Returns a DataFrame with one row per domain and the columns `E1_mean`, `E1_sd`, …, and
-        `outside`: E lies beyond that of the sources, or some feature is unlike theirs whatever E
-        (see `unexplained`).
+        `outside`: the mean of E lies outside the range of the sources, or some feature is out of
+        distribution whatever E (see `unexplained`).
         """
         return adapt(self, X, sample_domain).environment(self.coordinates_)
 
     def unexplained(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
         """How much less likely each feature is than in the source that it fits worst, given E.
 
-        In logarithms per cell, one row per domain: above 1 the feature is unlike the sources, and
-        the domain counts as `outside`. NaN for features that the domain lacks, and for those whose
-        parent in the graph is the label, which is not known there.
+        A posterior predictive check: mean negative log-density per cell, less that in the source,
+        one row per domain. Above 1 the feature is out of distribution, and the domain counts as
+        `outside`. NaN for features that are missing in the domain, and for those with the label as
+        a parent in the graph, because it is not known there.
         """
         return adapt(self, X, sample_domain).unexplained()
 

@@ -28,8 +28,8 @@ from .sites import adapt
 class NetworkEstimator(DomainEstimator):
     """Fits a network to a sample and predicts the label; `_regression` says of which kind.
 
-    A subclass says by `_form` which pieces its network consists of, and takes rows out of the
-    sample by `_sample`. `fitted_` is all that was learned, an `inference.fitted.Fit`.
+    A subclass defines by `_form` which pieces its network consists of, and by `_sample` which rows
+    it is trained on. `fitted_` is the fitted state, an `inference.fitted.Fit`.
     """
 
     _form: Form
@@ -70,7 +70,7 @@ class NetworkEstimator(DomainEstimator):
         return fit_models(samples, settings)
 
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
-        """Take over what was learned; also used when a model is loaded."""
+        """Set the fitted state; also used when a model is loaded."""
         table = fit.model.table
         assert fit.record is not None
         self.fitted_ = fit

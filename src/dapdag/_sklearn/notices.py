@@ -14,9 +14,9 @@ from ..data.table import Table
 from ..inference.fitted import FittedModel
 from ..inference.novelty import is_novel, novel_features
 
-# A feature that is missing in few rows says nothing about their domain.
+# Fewer rows with a missing feature are no evidence about their domain.
 FEWEST_ROWS_TO_TELL = 5
-# A feature that matters and has values in fewer rows than this is as good as absent.
+# An important feature with values in a smaller share of the rows counts as absent.
 NEARLY_ABSENT = 0.05
 # A smaller share would be shown as 0 %.
 LEAST_TO_TELL = 0.005
@@ -91,12 +91,12 @@ def warn_of_novel_features(
         features = novel_features(model, excess[d])
         which = ", ".join(map(repr, features[:MOST_REPORTED]))
         warnings.warn(
-            f"the domain {labels[d]!r} is unlike the sources in {which}"
+            f"the domain {labels[d]!r} is out of distribution in {which}"
             f"{' and more' if len(features) > MOST_REPORTED else ''}, whatever its E: it counts as "
             "outside, and its predictions are extrapolated",
             stacklevel=3,
         )
     if len(novel) > MOST_REPORTED:
         warnings.warn(
-            f"{len(novel) - MOST_REPORTED} more domains are unlike the sources", stacklevel=3
+            f"{len(novel) - MOST_REPORTED} more domains are out of distribution", stacklevel=3
         )

@@ -17,8 +17,8 @@ SMALLEST_BLOCK = 16
 class Blocks(eqx.Module):
     """Rows of every domain, shuffled once, padded to common sizes.
 
-    A training block goes on with its first rows again for one more batch, so that a window may
-    start at any row and every row is drawn equally often. `n_rows` is 0 for domains that only pad.
+    A training block repeats its first rows for one more batch, so that a window may start at any
+    row and every row is drawn equally often. `n_rows` is 0 for domains that only pad.
     """
 
     values: Float[Array, "*lanes domains rows columns"]
@@ -37,8 +37,8 @@ def make_blocks(
 ) -> tuple[Blocks, int]:
     """One lane per table and seed: rows of every domain shuffled and split by that seed.
 
-    Returns the blocks and the number of rows of a batch. A domain too small to spare a validation
-    row is validated on its training rows.
+    Returns the blocks and the number of rows of a batch. A domain of fewer
+    than five rows is validated on its training rows.
     """
     lanes = []
     for data, domain in zip(tables, domains, strict=True):
@@ -64,7 +64,7 @@ def make_blocks(
 def _gather(
     data: Encoded, rows_of: list[NDArray], n_domains: int, length: int, repeat: int
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """The given rows of each domain, going on with the first `repeat` rows again, then padding."""
+    """The given rows of each domain, the first `repeat` of them again, then padding."""
     values = np.zeros((n_domains, length, data.values.shape[1]), dtype=np.float32)
     observed = np.zeros((n_domains, length, data.observed.shape[1]), dtype=np.float32)
     counts = np.zeros(n_domains, dtype=np.int32)
@@ -90,7 +90,7 @@ def _split(
 
 
 def steps_per_epoch(n_train: NDArray[np.integer], batch_rows: int, smallest: float) -> int:
-    """The caption's rule: training size / mean batch size (domains are drawn by size)."""
+    """The paper's rule: training size / mean batch size, with domains drawn by size."""
     n = n_train[n_train > 0].astype(float)
     mean_batch = (np.minimum(n, batch_rows) * (1 + smallest) / 2 * n).sum() / n.sum()
     return max(1, round(n.sum() / mean_batch))

@@ -1,5 +1,4 @@
-"""Tables in pieces of few padded sizes: memory does not grow with the table, and few programs are
-compiled."""
+"""Tables in chunks of few padded sizes: bounded memory, and few compiled programs."""
 
 import os
 from collections import deque
@@ -23,10 +22,10 @@ KEPT_CELLS = 2**25
 
 
 class Chunks:
-    """A table in pieces, through which several passes may go.
+    """A table in chunks, for several passes over it.
 
-    Every core encodes and computes its own piece. Encoded pieces are kept for the next pass as far
-    as `KEPT_CELLS` goes, so that memory does not grow with the table.
+    Every core encodes and computes its own chunk. Encoded chunks are kept for the next pass, up to
+    `KEPT_CELLS` cells, so that memory does not grow with the table.
     """
 
     def __init__(self, table: Table, X: pd.DataFrame) -> None:
@@ -39,9 +38,9 @@ class Chunks:
     def map(
         self, compute: Callable[[Encoded, NDArray[np.float32]], T]
     ) -> Iterator[tuple[slice, T]]:
-        """`compute` of the pieces, in their order.
+        """`compute` of the chunks, in their order.
 
-        A piece is padded to one of few sizes; the second argument marks the rows that are present.
+        A chunk is padded to one of few sizes; the second argument marks the rows that are present.
         """
         if len(self.parts) == 1:
             yield self.parts[0], self._compute(compute, self.parts[0])

@@ -1,4 +1,4 @@
-"""Types of variables: what a column's values mean, learned on the sources and kept fixed."""
+"""Types of variables, with parameters estimated on the sources and then fixed."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ OTHER = "(other)"
 class Continuous:
     """A number, mapped to normal scores of its rank among the sources, then standardised.
 
-    The map is piecewise linear between `knots` and constant beyond them: one heavy-tailed target
-    must not be able to push the networks where they were never trained.
+    The map is piecewise linear between `knots` and constant beyond them, so that a heavy-tailed
+    target cannot move the networks far outside their training range.
     """
 
     name: Hashable
@@ -67,7 +67,7 @@ class Continuous:
 def _with_tails(
     values: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """One more knot at each end, `TAIL_REACH` further along the slope of the outer values."""
+    """Add a knot at each end, `TAIL_REACH` further along the slope of the outer values."""
     low = max(1, int(np.searchsorted(scores, scores[0] + 0.7)))
     high = min(len(scores) - 2, int(np.searchsorted(scores, scores[-1] - 0.7)))
     step_low = TAIL_REACH * (values[low] - values[0]) / (scores[low] - scores[0])
@@ -80,7 +80,7 @@ def _with_tails(
 
 @dataclass(frozen=True)
 class Standardised:
-    """A number, standardised and nothing else: the label of a regression."""
+    """A number, standardised without a further transformation: the label of a regression."""
 
     name: Hashable
     mean: float

@@ -1,4 +1,4 @@
-"""What was made of the columns of a table, for the user to check."""
+"""The type, values and missing cells of every column of a table, for the user to check."""
 
 from collections.abc import Hashable
 
@@ -72,7 +72,7 @@ def duplicates(X: pd.DataFrame) -> list[tuple[Hashable, Hashable]]:
 def cell_faults(
     variable: Variable, column: pd.Series
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which cells are missing, and which hold what no source has: beyond the range, or unseen."""
+    """Which cells are missing, and which hold a value outside the sources' range or levels."""
     absent = column.isna().to_numpy()
     if isinstance(variable, Discrete):
         return absent, ~variable.known(column) & ~absent

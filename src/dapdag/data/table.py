@@ -1,7 +1,7 @@
 """Columns of a table → variables of the graph.
 
-What a column means (its type, its scale, its range) is learned on the sources and kept fixed: a
-target scaled by its own statistics would lose the very shift that E has to explain.
+Type, scale and range of a column are estimated on the sources and then fixed: scaling a target by
+its own statistics would remove the shift that E represents.
 """
 
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""What a data set of several domains is, whether simulated or real."""
+"""Data sets of several domains, simulated or real."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DomainData:
-    """Rows of several domains, with what is known about how they came about.
+    """Rows of several domains and, where known, their data-generating process.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The Meta-Analysis Global Group in Chronic Heart Failure does not publish its data; ask the group
 (University of Auckland) for access. The paper uses twelve variables that all studies share and does
-not list them. The twelve here are the eight of its made-up patients, which follow a graph learned
+not list them. The twelve here are the eight of its simulated patients, which follow a graph learned
 on MAGGIC, and four of the published MAGGIC risk score; other variables can be declared.
 """
 

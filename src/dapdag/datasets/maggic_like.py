@@ -1,4 +1,4 @@
-"""Made-up patients in the shape of MAGGIC: studies that differ, with holes in their tables."""
+"""Simulated patients in the shape of MAGGIC: heterogeneous studies with missing cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Bounded:
 
 
 def maggic_model() -> StructuralModel:
-    """Equations of the made-up patients; E acts on the case mix, the treatment and the risk."""
+    """Equations of the simulated patients; E acts on the case mix, the treatment and the risk."""
     coin = Bernoulli()
 
     def log_years(
@@ -100,16 +100,16 @@ def make_maggic_like(
     env: Sequence[float] | None = None,
     random_state: Seed = 0,
 ) -> DomainData:
-    """Simulate studies of heart-failure patients: the columns and the trouble of MAGGIC.
+    """Simulate studies of heart-failure patients with the columns and missingness of MAGGIC.
 
     Parameters
     ----------
     n_studies : number of studies, named S01, S02, ….
     n_samples : patients per study, one number or one per study; by default the sizes of the
-        paper's ten studies, 66 to 663, over and over.
+        paper's ten studies, 66 to 663, repeated.
     missing : mean share of missing cells; each study has a share of its own.
-    gaps : chance that a study lacks a variable altogether. At least one study has each variable,
-        and every study has at least half of them.
+    gaps : probability that a variable is missing in a whole study. At least one study has
+        each variable, and every study has at least half of them.
     unlabelled : share of patients whose survival is unknown.
     env_scale, env : E ~ N(0, env_scale²), one draw per study, or given values.
     random_state : seed or generator.

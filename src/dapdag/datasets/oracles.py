@@ -94,7 +94,7 @@ def _integrate(model: StructuralModel, label: str, values: Values) -> tuple[Arra
         active = active[moved]
         left, width, log_density = left[moved], width[moved], log_density[moved]
         values = {name: v[moved] for name, v in values.items()}
-    # A label pinned down more closely than a float can tell has that resolution for its sd.
+    # Where the sd is below the resolution of a float, it is that resolution.
     return mean, np.maximum(std, EPS * np.abs(mean))
 
 

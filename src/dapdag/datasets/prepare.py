@@ -1,8 +1,8 @@
-"""The paper's way from raw studies to tables without holes.
+"""The paper's preparation of raw studies: complete tables.
 
-Rows without label go; missing cells are imputed inside each study first, and from other studies
-where a study lacks the feature; then the studies that had the most of the features are kept, and
-numbers are standardised.
+Rows without a label are dropped. Missing cells are imputed within each study first, and from other
+studies where a feature is missing in the whole study. Then the studies with the most features are
+kept, and numbers are standardised.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,8 +36,8 @@ def prepare_studies(
         smaller share of missing cells. All by default; all of them help the imputation.
     imputer : has ``fit_transform(DataFrame) -> DataFrame``; MissForest by default. It never sees
         the label.
-    min_observed : a study with fewer values of a feature (and fewer than rows) counts as lacking
-        it: a forest grown on a handful of values is no help.
+    min_observed : in a study with fewer values of a feature (and fewer than rows) the feature
+        counts as missing: too few values to fit a forest.
     standardise : mean 0 and variance 1 for features that are neither binary nor categories, over
         all selected studies together, so that the shift between them stays.
     random_state, n_jobs : seed of MissForest, and trees it grows at once; an imputer that is
@@ -67,7 +67,7 @@ def prepare_studies(
         y=_as_classes(labelled.y[rows].reset_index(drop=True), data.task),
         sample_domain=study[rows],
         env={k: v for k, v in data.env.items() if k in selected},
-        # The oracle knows the columns before they were standardised.
+        # The oracle is a function of the columns before standardisation.
         conditional=None if standardise or dropped else data.conditional,
     )
     report = StudyReport(
@@ -127,7 +127,7 @@ def _with(table: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
 
 
 def _lacking(X: pd.DataFrame, study: np.ndarray, min_observed: int) -> dict[Any, list[Any]]:
-    """Features that a study does not have, or hardly."""
+    """Features that are missing in all rows of a study, or in nearly all."""
     found = {}
     for name in pd.unique(study):
         rows = X[study == name].notna()
@@ -147,7 +147,7 @@ def _imputer_maker(imputer: Any, random_state: int, n_jobs: int | None) -> Calla
 def _impute_each_study(
     X: pd.DataFrame, study: np.ndarray, lacking: dict[Any, list[Any]], make: Any
 ) -> pd.DataFrame:
-    """Every study's holes from its own rows; what it lacks stays missing."""
+    """Missing cells imputed from the study's own rows; features missing in a whole study stay."""
     parts = []
     for name, absent in lacking.items():
         rows = X[study == name]
@@ -160,7 +160,7 @@ def _impute_each_study(
 
 
 def _borrow(X: pd.DataFrame, make: Any) -> pd.DataFrame:
-    """What is still missing, from all studies together."""
+    """The remaining missing cells, imputed from all studies together."""
     return _imputed(make(), X, "all studies") if X.isna().any(axis=None) else X
 
 

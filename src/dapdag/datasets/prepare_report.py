@@ -1,4 +1,4 @@
-"""What preparing the studies did to each of them."""
+"""Report of what `prepare_studies` dropped, imputed and selected."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -170,7 +170,7 @@ def _random_model(
 def _random_network(
     inputs: Sequence[Array], hidden: int, activation: str, rng: np.random.Generator
 ) -> Network:
-    """Of several draws the one whose weakest input matters most: no edge is in name only."""
+    """Of several draws the one whose weakest input has the largest effect: every edge acts."""
     size = np.array([np.sqrt(np.mean(x**2)) for x in inputs])
     candidates = []
     for _ in range(CANDIDATES):

@@ -154,7 +154,7 @@ def make_classification_domains(
     poisson_sizes: bool = False,
     random_state: Seed = 0,
 ) -> DomainData:
-    """Simulate the paper's made-up patients: age X1 (a count), X2 to X8 and survival Y (0 or 1).
+    """Simulate the paper's patients: age X1 (a count), X2 to X8 and survival Y (0 or 1).
 
     Parameters are those of :func:`make_regression_domains`, except
 

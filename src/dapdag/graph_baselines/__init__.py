@@ -17,7 +17,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # JAX and torch are loaded only by those who ask for these.
+    # Imported on first use, because they load JAX or torch.
     if name == "notears_mlp":
         from dapdag.graph_baselines.notears import notears_mlp
 

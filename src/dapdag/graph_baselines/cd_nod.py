@@ -85,13 +85,13 @@ def augmented_graph(
     """Skeleton, colliders and Meek's rules by causal-learn, with the domain as the last variable.
 
     `test(i, j, given)` returns a p-value; the domain has the index `n_variables`. `by_largest_p`
-    looks at all conditioning sets to tell a collider, and not only at those that took an edge
-    away first.
+    uses all conditioning sets to identify a collider, not only the first that removed an
+    edge.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}.")
     parts = _causal_learn()
-    # causal-learn's own `cdnod` draws a progress bar whatever it is asked, hence its parts.
+    # causal-learn's own `cdnod` always draws a progress bar; so its steps are called one by one.
     graph = parts.skeleton_discovery(
         # Only the number of columns is read here; the test holds the data.
         np.zeros((1, n_variables + 1)),

@@ -59,7 +59,7 @@ def dagma_mlp(
                 w_threshold=0.0,
             )
     finally:
-        torch.set_default_dtype(before)  # the package changes it for everybody
+        torch.set_default_dtype(before)  # the package changes it globally
     return strongest_dag(X, strength, threshold)
 
 

@@ -15,13 +15,13 @@ _NOTHING = 1e-6
 
 
 class DomainTest:
-    """Tests that take the domain as what it is: a label, neither a number nor a distance.
+    """Tests that treat the domain as a category, neither a number nor a distance.
 
     Two variables are compared inside every domain, given polynomials of the conditioning set with
     coefficients of the domain's own, and the evidence of the domains adds up: an effect whose sign
-    differs between domains is found. Conditioning on the domain can only help, as nothing causes
+    differs between domains is found. Conditioning on the domain is valid, as nothing causes
     it. A variable is independent of the domain when one regression on the conditioning set (for
-    numbers: with one noise scale) serves all domains; the alternative has one for each.
+    numbers: with one noise scale) fits all domains; the alternative has one for each.
     All are likelihood ratio tests of Gaussian regressions.
 
     Parameters

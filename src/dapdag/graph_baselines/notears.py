@@ -61,7 +61,7 @@ def notears_mlp(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns.
-    sample_domain : not looked at
+    sample_domain : ignored
     threshold : edges of a smaller norm are left out, and then the weakest of every cycle
     standardise : True divides the columns by their standard deviation. The score compares squared
         errors of all columns, so that units matter: as published, the columns are taken as they

@@ -43,7 +43,7 @@ def _is_potential_sink(v: int, left: list[int], directed: Mask, undirected: Mask
 
 
 def _forced(found: Mask, left: list[int], directed: Mask, undirected: Mask) -> Mask:
-    """Every remaining edge in an order that turns as few directed ones around as it finds."""
+    """Every remaining edge directed along an order that reverses few of the directed ones."""
     found = found.copy()
     for i in left:
         for j in left:

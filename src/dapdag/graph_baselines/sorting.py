@@ -1,4 +1,4 @@
-"""Graphs from sorting alone: the sanity check that a causal discovery method has to pass."""
+"""Graphs from sorting alone: a baseline for causal discovery methods."""
 
 from typing import Any
 
@@ -18,7 +18,8 @@ def r2_sort_n_regress(X: Any) -> nx.DiGraph:
     """R²-SortnRegress (Reisach et al., 2023): order by explained variance, then regress.
 
     Simulated data often let R² grow along the causal order, so that this recovers the graph
-    without any causal reasoning. A method that does no better has shown nothing.
+    without any causal reasoning. A method that does no better is no evidence of
+    causal discovery.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the peers accept: a table of finite numbers, and one domain per row."""
+"""Input of the graph methods: a table of finite numbers, and one domain per row."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -24,7 +24,7 @@ def centred(X: Any) -> NDArray[np.float64]:
     names = column_names(X, values.shape[1])
     if bad := [names[j] for j in np.flatnonzero(~np.isfinite(values).all(axis=0))]:
         raise ValueError(f"X must be finite; columns with missing or infinite values: {bad}.")
-    # A constant column leaves rounding errors behind, which must not be blown up to variance 1.
+    # A constant column leaves rounding errors behind, which must not be scaled to variance 1.
     return np.where(np.ptp(values, axis=0) == 0, 0.0, values - values.mean(axis=0))
 
 
@@ -43,7 +43,7 @@ def some_rows(Z: NDArray[np.float64], max_rows: int, random_state: int) -> NDArr
 
 
 def score_table(X: Any, standardise: bool, max_rows: int, random_state: int) -> NDArray[np.float64]:
-    """What a method that compares squared errors of all columns reads of a table."""
+    """Input of a method that compares squared errors of all columns."""
     return some_rows(standardised(X) if standardise else centred(X), max_rows, random_state)
 
 

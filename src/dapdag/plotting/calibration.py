@@ -1,4 +1,4 @@
-"""Do predictions mean what they say? Probabilities and intervals against what was observed."""
+"""Calibration: predicted probabilities and intervals against observations."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def plot_coverage(
 ) -> Axes:
     """Share of rows inside their central interval against the interval's nominal level.
 
-    Below the diagonal the intervals are too narrow (too sure), above it too wide. The shaded band
+    Below the diagonal the intervals are too narrow, above it too wide. The shaded band
     is where 95 % of samples of this size would lie if the intervals were right.
 
     Parameters

@@ -1,4 +1,4 @@
-"""How far the domains lie from each other."""
+"""Distances between domains."""
 
 from collections.abc import Collection, Hashable
 

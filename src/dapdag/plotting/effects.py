@@ -1,4 +1,4 @@
-"""What the environment does to each variable."""
+"""Effects of the environment on each variable."""
 
 import networkx as nx
 import numpy as np

@@ -182,7 +182,7 @@ def _plot_rows(table: pd.DataFrame, ax: Axes | None, true: NDArray[np.float64] |
 
 
 def _named_rows(is_source: NDArray[np.bool_]) -> NDArray[np.int_]:
-    """All targets, and of many sources every so many that stand clear of a target."""
+    """All targets and, of many sources, every k-th that does not overlap a target."""
     step = -(-len(is_source) // MAX_NAMES)
     targets = np.flatnonzero(~is_source)
     sources = [

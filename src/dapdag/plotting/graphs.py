@@ -28,7 +28,7 @@ from dapdag.plotting.graph_artists import (
 from dapdag.plotting.layout import Edge, Layout, Node, layered_layout
 
 LARGEST_ZOOM, LARGEST_FIGURE = 1.3, np.array([20.0, 14.0])
-# Nodes on which E acts with at least this share of its strongest action are marked.
+# Nodes are marked if the effect of E on them is at least this share of its largest effect.
 ENVIRONMENT_SHARE = 0.25
 
 

@@ -1,4 +1,4 @@
-"""How the terms of the loss moved during training."""
+"""Terms of the loss during training."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def _set_scale(ax: Axes, values: NDArray[np.float64]) -> None:
     if (finite > -1e-6 * largest).all():
         if largest > LINEAR_RANGE * np.quantile(sizes, 0.02):
             ax.set_yscale("log")
-            # A term on its way to zero must not squeeze all the others.
+            # A term that tends to zero would compress the scale of all others.
             ax.set_ylim(bottom=max(sizes.min(), largest / LOG_RANGE) / 1.5)
     elif largest > LINEAR_RANGE * np.median(sizes):
         ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(np.median(sizes))))

@@ -28,7 +28,7 @@ def axes(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     """The given Axes, or those of a new figure."""
     if ax is not None:
         return ax
-    # Importing pyplot looks for a display, which only those who want a new figure need.
+    # Importing pyplot looks for a display, which only a new figure needs.
     from matplotlib import pyplot as plt
 
     return plt.subplots(figsize=figsize, layout="constrained")[1]

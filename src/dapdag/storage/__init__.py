@@ -1,1 +1,1 @@
-"""What was learned as JSON and arrays, and back."""
+"""A fit as JSON and arrays, and back."""

@@ -1,7 +1,7 @@
-"""All that was learned as JSON and arrays, and back.
+"""A fit as JSON and arrays, and back.
 
-Names and levels come back with the type they had: a model that was fitted on the classes
-``np.int8(3)`` must answer in ``int8``, and a column named ``3`` is not one named ``"3"``.
+Names and levels keep their type: a model that was fitted on the classes ``np.int8(3)`` predicts
+``int8``, and a column named ``3`` is not one named ``"3"``.
 """
 
 from collections.abc import Mapping
@@ -247,9 +247,9 @@ def _check_arrays(
 def _n_parameters(sizes: Sizes, table: Table, most: int) -> int:
     """How long the vector of a network of these sizes is."""
     values = list(asdict(sizes).values())
-    # None is larger than the number of weights, which keeps nonsense from being laid out.
+    # None is larger than the number of weights: impossible sizes are refused before allocation.
     if not all(isinstance(v, int | np.integer | np.bool_) and 0 <= v <= most for v in values):
-        raise ValueError(f"the sizes make no sense: {sizes}")
+        raise ValueError(f"the sizes are impossible: {sizes}")
     if (sizes.columns, sizes.variables, sizes.label_columns) != sizes_of(table):
         raise ValueError(f"the sizes do not suit {len(table.names)} variables: {sizes}")
     template = jax.eval_shape(lambda: Network.init(sizes, jax.random.key(0)))

@@ -1,4 +1,4 @@
-"""Finding and reading the files of published data sets, which are not ours to hand on."""
+"""Finding and reading the files of published data sets, which are not distributed with dapdag."""
 
 import os
 from collections.abc import Iterable, Sequence
