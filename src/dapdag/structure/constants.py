@@ -99,8 +99,9 @@ TAIL_SCALES = (0.01, 0.1, 1.0)
 
 # Search -------------------------------------------------------------------------------------
 
-# Nats that an edge has to be worth: prior odds of about 1 : 150, right for sparse graphs.
-EDGE_PENALTY = 5.0
+# Nats that an edge has to be worth, besides log d: with d variables, about one in d of the pairs
+# is joined in a sparse graph.
+EDGE_PENALTY = 2.7
 # Variables that survive the pairwise screen, and candidate parents that forward selection
 # keeps of them: at least, at most.
 SCREEN_SIZE = 16

@@ -150,15 +150,16 @@ def score_parents(
 ) -> ParentScores:
     """Score all small parent sets, and larger ones that grow from the best.
 
-    Every set holds the required parents. An edge costs `EDGE_PENALTY`.
+    Every set holds the required parents. An edge costs `EDGE_PENALTY` + log d.
     """
     scorer = target_of(features, target, candidates)
     n = len(candidates)
+    penalty = c.EDGE_PENALTY + np.log(features.table.n_columns)
     raw = np.full(1 << n, -np.inf)
     level = [sum(1 << candidates.index(k) for k in required)]
     for size in range(len(required), min(max_parents, n) + 1):
         raw[level] = scorer.scores([_members(mask, n) for mask in level])
-        raw[level] -= c.EDGE_PENALTY * size
+        raw[level] -= penalty * size
         grown = level if size < c.FULL_SIZE else _beam(raw, level, n)
         level = sorted({m | 1 << p for m in grown for p in range(n) if not m >> p & 1})
         if not level:
