@@ -10,16 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
+from dapdag.structure.batch import Batch, make_batch
 from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
 from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
-from dapdag.structure.evidence import (
-    Batch,
-    Choice,
-    best_models,
-    better_of,
-    make_batch,
-    residual_coefficients,
-)
+from dapdag.structure.models import Choice, best_models, better_of, residual_coefficients
 from dapdag.structure.residuals import density_gain, marginal_gain
 from dapdag.structure.statistics import Array
 
