@@ -30,8 +30,7 @@ from dapdag.structure.nesting import FULL_MODEL, included_terms, nested_models
 from dapdag.structure.site_effects import integrate_sites, posterior_effects
 from dapdag.structure.statistics import Array
 
-# Pseudo-rows that pull a site's noise variance towards that of all sites.
-_NOISE_PRIOR_ROWS = 4.0
+# Prior precision of terms that are left out, per row.
 _EXCLUDED = 1e9
 
 
@@ -83,7 +82,7 @@ def noise_weights(
     rss = np.maximum(rss, c.NOISE_FLOOR * batch.count)
     n = batch.n_rows
     pooled = rss.sum(axis=1, keepdims=True) / n
-    variance = (rss + _NOISE_PRIOR_ROWS * pooled) / (batch.count + _NOISE_PRIOR_ROWS)
+    variance = (rss + c.NOISE_PRIOR_ROWS * pooled) / (batch.count + c.NOISE_PRIOR_ROWS)
     log_mean = (batch.count * np.log(variance)).sum(axis=1, keepdims=True) / n
     ratio = np.clip(variance / np.exp(log_mean), 1 / c.NOISE_RATIO, c.NOISE_RATIO)
     weight = 1.0 / ratio
