@@ -87,6 +87,9 @@ DENSITY_COST = 3.0
 # scale of its normal scores.
 MIN_DENSITY_VALUES = 30
 MIN_NORMAL_SCALE_VALUES = 100
+# A model on the normal scale that is this many nats worse is not pursued: the density of its
+# residuals does not make up for it.
+SCALE_MARGIN = 50.0
 # Scales, in standard deviations, at which the tails of a column are folded by asinh before the
 # density of the column itself is estimated.
 TAIL_SCALES = (0.01, 0.1, 1.0)

@@ -26,6 +26,10 @@ class Choice:
     noise: Array  # noise variance as a share of the target's variance
     relaxed: Array  # factor on the prior precision
 
+    def take(self, which: NDArray[np.intp]) -> Choice:
+        """Some of the sets."""
+        return Choice(**{name: values[which] for name, values in vars(self).items()})
+
 
 def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
     """The most probable model of each parent set, for the target on its own and normal scale.
@@ -39,16 +43,13 @@ def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
     if len(small):
         relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
         again, _ = _choose(batch.take(small), relaxed, gains)
-        choices = [_merge(old, new, small) for old, new in zip(choices, again, strict=True)]
+        choices = [better_of(old, new, small) for old, new in zip(choices, again, strict=True)]
     return choices
 
 
-def better_of(choices: list[Choice]) -> Choice:
-    """The better choice for each set."""
-    best = choices[0]
-    for other in choices[1:]:
-        best = _merge(best, other, np.arange(len(best.value)))
-    return best
+def contenders(own: Choice, other: Choice) -> NDArray[np.intp]:
+    """Sets for which another scale is not far behind the target's own."""
+    return np.flatnonzero(other.value > own.value - c.SCALE_MARGIN)
 
 
 def level_evidence(batch: Batch, choice: Choice) -> Array:
@@ -94,7 +95,7 @@ def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choi
             _summary(fit, target, gain, level, equal[tried], relaxed[tried])
             for target, gain in enumerate(gains)
         ]
-        best = [_merge(a, b, tried) for a, b in zip(best, found, strict=True)] if best else found
+        best = [better_of(a, b, tried) for a, b in zip(best, found, strict=True)] if best else found
         least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
         if level == c.LEVEL_FREE_SLOPES:
             close = [
@@ -104,10 +105,12 @@ def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choi
             if not len(tried):
                 break
     if n_sites > 1:
-        best = [
-            _with_unequal_noise(batch, choice, target, gains[target])
-            for target, choice in enumerate(best)
-        ]
+        best[0] = _with_unequal_noise(batch, best[0], 0, gains[0])
+        for target in range(1, len(best)):
+            which = contenders(best[0], best[target])
+            chosen = best[target].take(which)
+            chosen = _with_unequal_noise(batch.take(which), chosen, target, gains[target])
+            best[target] = better_of(best[target], chosen, which)
     return best, least_noise
 
 
@@ -119,7 +122,7 @@ def _with_unequal_noise(batch: Batch, best: Choice, target: int, gain: float) ->
         weight, bonus = noise_weights(some, level, relaxed, best.target[which])
         fit = fit_models(some, level, weight, relaxed)
         found = _summary(fit, target, gain + bonus, level, weight, relaxed)
-        best = _merge(best, replace(found, unequal_noise=np.ones(len(which), dtype=bool)), which)
+        best = better_of(best, replace(found, unequal_noise=np.ones(len(which), dtype=bool)), which)
     return best
 
 
@@ -149,8 +152,8 @@ def _summary(
     )
 
 
-def _merge(old: Choice, new: Choice, which: NDArray[np.intp]) -> Choice:
-    """`new` holds the sets `which`; the better of both remains."""
+def better_of(old: Choice, new: Choice, which: NDArray[np.intp]) -> Choice:
+    """The better of two choices for each set; `new` holds the sets `which` only."""
     take = new.value > old.value[which]
     merged = {}
     for name, values in vars(old).items():

@@ -13,7 +13,13 @@ from dapdag.structure import constants as c
 from dapdag.structure.batch import Batch, make_batch
 from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
 from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
-from dapdag.structure.models import Choice, best_models, better_of, residual_coefficients
+from dapdag.structure.models import (
+    Choice,
+    best_models,
+    better_of,
+    contenders,
+    residual_coefficients,
+)
 from dapdag.structure.residuals import density_gain, marginal_gain
 from dapdag.structure.statistics import Array
 
@@ -85,12 +91,19 @@ class NumericTarget:
         out = []
         for at in range(0, len(parent_sets), size):
             batch = make_batch(self.dictionary, parent_sets[at : at + size])
-            choices = [
-                replace(choice, value=choice.value + self.density_gains(batch, choice))
-                for choice in best_models(batch, self.normal_scale_gain)
-            ]
-            out.append((batch, better_of(choices)))
+            out.append((batch, self._with_density(batch)))
         return out
+
+    def _with_density(self, batch: Batch) -> Choice:
+        own, *others = best_models(batch, self.normal_scale_gain)
+        best = replace(own, value=own.value + self.density_gains(batch, own))
+        for other in others:
+            which = contenders(own, other)
+            if len(which):
+                some, chosen = batch.take(which), other.take(which)
+                gain = self.density_gains(some, chosen)
+                best = better_of(best, replace(chosen, value=chosen.value + gain), which)
+        return best
 
     def density_gains(self, batch: Batch, choice: Choice) -> Array:
         """What a density other than the normal adds for the residuals of each set."""
