@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 
 from dapdag.structure import constants as c
-from dapdag.structure import evidence
+from dapdag.structure.batch import make_batch
 from dapdag.structure.columns import encode, read_table
 from dapdag.structure.dictionary import build_dictionary, fit_features
+from dapdag.structure.evidence import fit_models
+from dapdag.structure.models import best_models, residual_coefficients
 from dapdag.structure.nesting import FULL_MODEL, included_terms
+from dapdag.structure.site_effects import site_terms
 
 
 def _dictionary(n_rows=24, n_sites=3):
@@ -35,7 +38,7 @@ def _dense(dictionary, batch, level, model, position):
         + Phi[:, :p][:, kept] @ np.diag(1 / batch.precision[0][kept]) @ Phi[:, :p][:, kept].T
     )
     if level:
-        terms, precision = evidence._site_effects(batch, level)
+        terms, precision = site_terms(batch, level)
         along = c.SITE_LEVELS[level].along
         same = table.site[:, None] == table.site[None, :]
         for k, (term, prior) in enumerate(zip(terms, precision, strict=True)):
@@ -54,18 +57,18 @@ def _dense(dictionary, batch, level, model, position):
 @pytest.mark.parametrize("model", [0, 2, FULL_MODEL, 6])
 def test_evidence_is_the_marginal_likelihood_of_the_dense_model(level, model):
     dictionary = _dictionary()
-    batch = evidence.make_batch(dictionary, [(0, 1)])
-    fit = evidence._fit(batch, level, np.ones((1, 3)), np.ones(1))
+    batch = make_batch(dictionary, [(0, 1)])
+    fit = fit_models(batch, level, np.ones((1, 3)), np.ones(1))
     expected = _dense(dictionary, batch, level, model, dictionary.features.position)
     assert fit.value[0, 0, model] == pytest.approx(expected, abs=1e-6)
 
 
 def test_residuals_of_the_posterior_mean_are_those_of_the_dense_model():
     dictionary = _dictionary()
-    batch = evidence.make_batch(dictionary, [(0, 1)])
+    batch = make_batch(dictionary, [(0, 1)])
     table = dictionary.features.table
-    (choice, *_) = evidence.best_models(batch, -np.inf)
-    coefficients = evidence.residual_coefficients(batch, choice)[0]
+    (choice, *_) = best_models(batch, -np.inf)
+    coefficients = residual_coefficients(batch, choice)[0]
     Phi = dictionary.rows(slice(0, table.n_rows))[:, batch.columns[0]]
     residual = np.einsum("nt,nt->n", Phi, coefficients[table.site])
     # shrinkage keeps the residuals smaller than the target, and centred
@@ -75,9 +78,9 @@ def test_residuals_of_the_posterior_mean_are_those_of_the_dense_model():
 
 def test_sets_of_a_batch_do_not_influence_each_other():
     dictionary = _dictionary()
-    together = evidence.best_models(evidence.make_batch(dictionary, [(0,), (1,)]), -np.inf)[0]
+    together = best_models(make_batch(dictionary, [(0,), (1,)]), -np.inf)[0]
     for k in range(2):
-        alone = evidence.best_models(evidence.make_batch(dictionary, [(k,)]), -np.inf)[0]
+        alone = best_models(make_batch(dictionary, [(k,)]), -np.inf)[0]
         assert alone.value[0] == pytest.approx(together.value[k], abs=1e-8)
 
 
@@ -89,6 +92,6 @@ def test_unequal_noise_is_found_where_it_is():
     table = encode(read_table(pd.DataFrame({"x": x, "y": y}), site), seed=0)
     j = table.names.index("y")
     dictionary = build_dictionary(fit_features(table), j, (1 - j,))
-    choice = evidence.best_models(evidence.make_batch(dictionary, [(0,)]), -np.inf)[0]
+    choice = best_models(make_batch(dictionary, [(0,)]), -np.inf)[0]
     assert choice.unequal_noise[0]
     assert choice.weight[0, 0] > 10 * choice.weight[0, 1]

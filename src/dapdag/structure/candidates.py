@@ -16,8 +16,6 @@ from dapdag.structure import constants as c
 from dapdag.structure.dictionary import Features
 from dapdag.structure.statistics import Array
 
-# Features of each column in the pairwise screen: linear, curved, skewed.
-_SCREEN_FEATURES = 3
 _TINY = 1e-9
 _SLOPE_VARIANCE = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES].main
 
@@ -39,7 +37,7 @@ def association(features: Features) -> Array:
     """
     table = features.table
     everything, d = slice(0, table.n_rows), table.n_columns
-    k = _SCREEN_FEATURES
+    k = c.SCREEN_FEATURES
     block = np.concatenate([features.of(j, everything)[:, :k] for j in range(d)], axis=1)
     block = _centred(block, table.bounds)
     pooled = _information(block.T @ block, len(block))

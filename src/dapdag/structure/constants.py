@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Columns ------------------------------------------------------------------------------------
-
 # A categorical parent costs one coefficient per level; text with more levels is rather a key.
 MAX_LEVELS = 30
 
@@ -23,12 +21,10 @@ FILL_DONORS = 5
 # A site needs this many observed rows per regression coefficient for a regression of its own.
 FILL_ROWS_PER_COEFFICIENT = 3
 
-# Dictionary ---------------------------------------------------------------------------------
-
 # Degrees of the features of a numeric column with values z and normal scores u: z, u², u³, z²,
-# z³, and what cubic splines add to them. Powers of z follow
-# squares, products and exponentials into the tails; splines follow a sum of steep tanh to below
-# the noise at a few thousand rows, which polynomials do not.
+# z³, and what cubic splines add to them. Powers of z follow squares, products and exponentials
+# into the tails; splines follow a sum of steep tanh to below the noise at a few thousand rows,
+# which polynomials do not.
 MAIN_DEGREES = (1, 2, 3, 2, 3, *(4,) * 6)
 # Prior variance of each coefficient, in units of the noise variance. The lower degrees may be
 # large; higher ones are corrections.
@@ -48,8 +44,6 @@ RIDGE_SLOPE = 2.0
 TRIPLE_VARIANCE = 0.1
 # The intercept is nearly free.
 INTERCEPT_VARIANCE = 1e4
-
-# Site effects -------------------------------------------------------------------------------
 
 
 class SiteLevel(NamedTuple):
@@ -76,10 +70,10 @@ LEVEL_FREE_SLOPES = 4
 SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5), (3, 5)
 # A level is tried when the simpler one is at most this many nats below the best.
 LEVEL_MARGIN = 3.0
+# Pseudo-rows that pull a site's noise variance towards that of all sites.
+NOISE_PRIOR_ROWS = 4.0
 # Site noise variances are estimated within this factor of their geometric mean.
 NOISE_RATIO = 1e3
-
-# Noise --------------------------------------------------------------------------------------
 
 # Residual variance below this share of the variable's variance is rounding, not noise.
 NOISE_FLOOR = 1e-6
@@ -93,14 +87,23 @@ DENSITY_COST = 3.0
 # scale of its normal scores.
 MIN_DENSITY_VALUES = 30
 MIN_NORMAL_SCALE_VALUES = 100
+# A model on the normal scale that is this many nats worse is not pursued: the density of its
+# residuals does not make up for it.
+SCALE_MARGIN = 50.0
 # Scales, in standard deviations, at which the tails of a column are folded by asinh before the
 # density of the column itself is estimated.
 TAIL_SCALES = (0.01, 0.1, 1.0)
 
-# Search -------------------------------------------------------------------------------------
+# Main features of each parent, and highest degree of products, in a logistic regression: fewer
+# than for numbers, as a label tells less.
+LOGISTIC_MAIN = 4
+LOGISTIC_PAIR_DEGREE = 3
 
-# Nats that an edge has to be worth: prior odds of about 1 : 150, right for sparse graphs.
-EDGE_PENALTY = 5.0
+# Nats that an edge has to be worth, besides log d: with d variables, about one in d of the pairs
+# is joined in a sparse graph.
+EDGE_PENALTY = 2.7
+# Features of each column in the pairwise screen: linear, curved, skewed.
+SCREEN_FEATURES = 3
 # Variables that survive the pairwise screen, and candidate parents that forward selection
 # keeps of them: at least, at most.
 SCREEN_SIZE = 16
@@ -122,8 +125,6 @@ EXACT_VARIABLES = 14
 # Local searches over orders otherwise.
 RESTARTS = 30
 
-# Probabilities ------------------------------------------------------------------------------
-
 # The score is a sum over thousands of rows under a model that is only close to the truth: its
 # differences are divided by this before they become probabilities. Chosen on simulated graphs
 # so that stated probabilities match frequencies (benchmarks/graph_search.py calibration).
@@ -133,8 +134,6 @@ SHIFT_TEMPERATURE = 2.0
 # Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
 MCMC_SWEEPS = 400
 MCMC_BURN_IN = 0.25
-
-# Memory -------------------------------------------------------------------------------------
 
 # Rows per chunk of a pass over the table.
 CHUNK_ROWS = 8192

@@ -20,9 +20,6 @@ from dapdag.structure import constants as c
 from dapdag.structure.dictionary import N_PAIR, Dictionary
 from dapdag.structure.statistics import Array
 
-# Features of a logistic regression: lower degrees than for numbers, as a label tells less.
-_MAIN_DEGREE = 4
-_PAIR_DEGREE = 3
 _NEWTON_STEPS = 20
 _TOLERANCE = 1e-3
 # Site levels of a discrete variable: none, intercepts, slopes.
@@ -67,13 +64,13 @@ def discrete_evidence(
 ) -> Array:
     """Evidence at each level of site effects, with products wherever they add: [3]."""
     layout = dictionary.layout
-    additive = [0, *(k for p in parents for k in layout.main(p)[:_MAIN_DEGREE])]
+    additive = [0, *(k for p in parents for k in layout.main(p)[: c.LOGISTIC_MAIN])]
     additive = _varying(rows.block, additive)
     products = [
         at
         for n, at in enumerate(layout.products(parents))
         if n >= N_PAIR * len(parents) * (len(parents) - 1) // 2
-        or c.PAIR_DEGREES[n % N_PAIR] <= _PAIR_DEGREE
+        or c.PAIR_DEGREES[n % N_PAIR] <= c.LOGISTIC_PAIR_DEGREE
     ]
     slopes = [0, *(layout.main(p)[0] for p in parents)]
     problems = _dichotomies(rows, parents)

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
+from dapdag.structure.batch import Batch, make_batch
 from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
 from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
-from dapdag.structure.evidence import (
-    Batch,
+from dapdag.structure.models import (
     Choice,
     best_models,
     better_of,
-    make_batch,
+    contenders,
     residual_coefficients,
 )
 from dapdag.structure.residuals import density_gain, marginal_gain
@@ -91,12 +91,19 @@ class NumericTarget:
         out = []
         for at in range(0, len(parent_sets), size):
             batch = make_batch(self.dictionary, parent_sets[at : at + size])
-            choices = [
-                replace(choice, value=choice.value + self.density_gains(batch, choice))
-                for choice in best_models(batch, self.normal_scale_gain)
-            ]
-            out.append((batch, better_of(choices)))
+            out.append((batch, self._with_density(batch)))
         return out
+
+    def _with_density(self, batch: Batch) -> Choice:
+        own, *others = best_models(batch, self.normal_scale_gain)
+        best = replace(own, value=own.value + self.density_gains(batch, own))
+        for other in others:
+            which = contenders(own, other)
+            if len(which):
+                some, chosen = batch.take(which), other.take(which)
+                gain = self.density_gains(some, chosen)
+                best = better_of(best, replace(chosen, value=chosen.value + gain), which)
+        return best
 
     def density_gains(self, batch: Batch, choice: Choice) -> Array:
         """What a density other than the normal adds for the residuals of each set."""
@@ -150,15 +157,16 @@ def score_parents(
 ) -> ParentScores:
     """Score all small parent sets, and larger ones that grow from the best.
 
-    Every set holds the required parents. An edge costs `EDGE_PENALTY`.
+    Every set holds the required parents. An edge costs `EDGE_PENALTY` + log d.
     """
     scorer = target_of(features, target, candidates)
     n = len(candidates)
+    penalty = c.EDGE_PENALTY + np.log(features.table.n_columns)
     raw = np.full(1 << n, -np.inf)
     level = [sum(1 << candidates.index(k) for k in required)]
     for size in range(len(required), min(max_parents, n) + 1):
         raw[level] = scorer.scores([_members(mask, n) for mask in level])
-        raw[level] -= c.EDGE_PENALTY * size
+        raw[level] -= penalty * size
         grown = level if size < c.FULL_SIZE else _beam(raw, level, n)
         level = sorted({m | 1 << p for m in grown for p in range(n) if not m >> p & 1})
         if not level:

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from dapdag.structure import constants as c
 from dapdag.structure.dictionary import N_PAIR, Layout
-from dapdag.structure.evidence import level_evidence, residual_coefficients
+from dapdag.structure.models import level_evidence, residual_coefficients
 from dapdag.structure.parents import DiscreteTarget, NumericTarget
 from dapdag.structure.statistics import Array
 

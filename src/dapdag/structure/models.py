@@ -1,0 +1,163 @@
+"""The most probable model of each parent set: level of site effects, terms, noise and scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dapdag.structure import constants as c
+from dapdag.structure.batch import N_TARGETS, Batch
+from dapdag.structure.evidence import Fit, fit_models, noise_weights, residual_terms
+from dapdag.structure.statistics import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The model of each set with the highest evidence; all arrays have one entry per set."""
+
+    value: Array
+    level: NDArray[np.intp]  # see SITE_LEVELS
+    target: NDArray[np.intp]  # 0 own scale, 1 normal scale
+    model: NDArray[np.intp]  # which terms enter, see `nested_models`
+    unequal_noise: NDArray[np.bool_]
+    weight: Array  # [sets, sites]: noise precision relative to the mean
+    noise: Array  # noise variance as a share of the target's variance
+    relaxed: Array  # factor on the prior precision
+
+    def take(self, which: NDArray[np.intp]) -> Choice:
+        """Some of the sets."""
+        return Choice(**{name: values[which] for name, values in vars(self).items()})
+
+
+def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
+    """The most probable model of each parent set, for the target on its own and normal scale.
+
+    `normal_scale_gain` is the log likelihood gained by the transform to normal scores, −inf where
+    that scale is not to be tried.
+    """
+    gains = [0.0, normal_scale_gain][: 1 if normal_scale_gain == -np.inf else N_TARGETS]
+    choices, least_noise = _choose(batch, np.ones(len(batch.gram)), gains)
+    small = np.flatnonzero(least_noise < c.SMALL_NOISE)
+    if len(small):
+        relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
+        again, _ = _choose(batch.take(small), relaxed, gains)
+        choices = [better_of(old, new, small) for old, new in zip(choices, again, strict=True)]
+    return choices
+
+
+def contenders(own: Choice, other: Choice) -> NDArray[np.intp]:
+    """Sets for which another scale is not far behind the target's own."""
+    return np.flatnonzero(other.value > own.value - c.SCALE_MARGIN)
+
+
+def level_evidence(batch: Batch, choice: Choice) -> Array:
+    """Evidence of every level, with equal and unequal noise: [sets, levels, 2]."""
+    out = np.full((len(batch.gram), len(c.SITE_LEVELS), 2), -np.inf)
+    everyone = np.arange(len(batch.gram))
+    for level in _levels(batch):
+        fit = fit_models(batch, level, None, choice.relaxed)
+        out[:, level, 0] = fit.value[everyone, choice.target].max(axis=1)
+        if len(batch.count) > 1:
+            weight, gain = noise_weights(batch, level, choice.relaxed, choice.target)
+            fit = fit_models(batch, level, weight, choice.relaxed)
+            out[:, level, 1] = fit.value[everyone, choice.target].max(axis=1) + gain
+    return out
+
+
+def residual_coefficients(batch: Batch, choice: Choice) -> Array:
+    """Coefficients of the terms in the residual y − Φβ − Φ_r b_m: [sets, sites, terms]."""
+    out = np.zeros((len(batch.gram), len(batch.count), batch.gram.shape[-1]))
+    for level in np.unique(choice.level):
+        which = np.flatnonzero(choice.level == level)
+        out[which] = residual_terms(
+            batch.take(which),
+            int(level),
+            choice.weight[which],
+            choice.relaxed[which],
+            choice.target[which],
+            choice.model[which],
+        )
+    return out
+
+
+def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choice], Array]:
+    """The best model of each set for each target, and the smallest noise under any model."""
+    n_sets, n_sites = len(batch.gram), len(batch.count)
+    equal = np.ones((n_sets, n_sites))
+    best: list[Choice] = []
+    tried = np.arange(n_sets)
+    least_noise = np.ones(n_sets)
+    for level in _levels(batch):
+        fit = fit_models(batch.take(tried), level, None, relaxed[tried])
+        found = [
+            _summary(fit, target, gain, level, equal[tried], relaxed[tried])
+            for target, gain in enumerate(gains)
+        ]
+        best = [better_of(a, b, tried) for a, b in zip(best, found, strict=True)] if best else found
+        least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
+        if level == c.LEVEL_FREE_SLOPES:
+            close = [
+                b.value >= a.value[tried] - c.LEVEL_MARGIN for a, b in zip(best, found, strict=True)
+            ]
+            tried = tried[np.any(close, axis=0)]
+            if not len(tried):
+                break
+    if n_sites > 1:
+        best[0] = _with_unequal_noise(batch, best[0], 0, gains[0])
+        for target in range(1, len(best)):
+            which = contenders(best[0], best[target])
+            chosen = best[target].take(which)
+            chosen = _with_unequal_noise(batch.take(which), chosen, target, gains[target])
+            best[target] = better_of(best[target], chosen, which)
+    return best, least_noise
+
+
+def _with_unequal_noise(batch: Batch, best: Choice, target: int, gain: float) -> Choice:
+    """Let the noise differ between sites where that is more probable."""
+    for level in np.unique(best.level).tolist():
+        which = np.flatnonzero(best.level == level)
+        some, relaxed = batch.take(which), best.relaxed[which]
+        weight, bonus = noise_weights(some, level, relaxed, best.target[which])
+        fit = fit_models(some, level, weight, relaxed)
+        found = _summary(fit, target, gain + bonus, level, weight, relaxed)
+        best = better_of(best, replace(found, unequal_noise=np.ones(len(which), dtype=bool)), which)
+    return best
+
+
+def _levels(batch: Batch) -> range:
+    if len(batch.count) == 1:
+        return range(1)
+    return range(len(c.SITE_LEVELS) if batch.n_parents else 2)
+
+
+def _summary(
+    fit: Fit, target: int, gain: float | Array, level: int, weight: Array, relaxed: Array
+) -> Choice:
+    """The best of the models of one target."""
+    value, noise = fit.value[:, target], fit.noise[:, target]  # [sets, models]
+    n_sets = len(value)
+    at = value.argmax(axis=1)
+    every = np.arange(n_sets)
+    return Choice(
+        value=value[every, at] + gain,
+        level=np.full(n_sets, level, dtype=np.intp),
+        target=np.full(n_sets, target, dtype=np.intp),
+        model=at,
+        unequal_noise=np.zeros(n_sets, dtype=bool),
+        weight=weight,
+        noise=noise[every, at],
+        relaxed=relaxed,
+    )
+
+
+def better_of(old: Choice, new: Choice, which: NDArray[np.intp]) -> Choice:
+    """The better of two choices for each set; `new` holds the sets `which` only."""
+    take = new.value > old.value[which]
+    merged = {}
+    for name, values in vars(old).items():
+        values = values.copy()
+        values[which[take]] = getattr(new, name)[take]
+        merged[name] = values
+    return Choice(**merged)
