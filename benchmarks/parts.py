@@ -18,6 +18,7 @@ rerun goes on from there; the file does not know the code.
 """
 
 import argparse
+import contextlib
 import copy
 import json
 import time
@@ -35,12 +36,15 @@ from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.datasets import make_classification_domains, make_regression_domains
 from dapdag.datasets.real import LOADERS
 from dapdag.fitting import reduced
+from dapdag.training import loop
 from dapdag.training.parts import AT_PREDICTION, Parts, using
 
 ALL_ON = "all on"
 MOST_ROWS, MOST_TARGETS = 200, 5
 NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
+# These act only through the stacking weight, which is computed once.
+STACKING = ("stacking_weight", "stacking_margin", "source_cap")
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,31 @@ def fitted(task, table, name, seed):
         return model.fit(table.X, table.y, sample_domain=table.sample_domain)
 
 
+@contextlib.contextmanager
+def stacking_calls():
+    """The arguments from which stacking weights are computed inside."""
+    calls, usual = [], loop.trust_of
+
+    def noting(*arguments):
+        calls.append(arguments[:3])
+        return usual(*arguments)
+
+    loop.trust_of = noting
+    try:
+        yield calls
+    finally:
+        loop.trust_of = usual
+
+
+def idle(names, calls):
+    """Those switches of the stacking weight that leave it as it is: the fit is then the same."""
+
+    def same(name, call):
+        return np.array_equal(loop.trust_of(*call), loop.trust_of(*call, Parts(**{name: False})))
+
+    return [n for n in names if n in STACKING and all(same(n, call) for call in calls)]
+
+
 def without(estimator, name):
     """The same fit without a mechanism of prediction."""
     other = copy.copy(estimator)
@@ -233,20 +262,23 @@ def run(case_name, names, seeds, out, deadline):
         for seed in seeds:
             for replicate, table in case.tables(seed):
                 derived = at_prediction if name == ALL_ON else []
-                wanted = [
-                    n for n in (name, *derived) if (case_name, n, replicate, seed) not in done
-                ]
+                key = {"case": case_name, "replicate": replicate, "seed": seed}
+                wanted = [n for n in (name, *derived) if (*key.values(), n) not in done]
                 if not wanted:
                     continue
                 if time.monotonic() > deadline:
                     return
                 start = time.perf_counter()
-                estimator = fitted(case.task, table, name, seed)
+                with stacking_calls() as calls:
+                    estimator = fitted(case.task, table, name, seed)
                 seconds = time.perf_counter() - start
+                if name == ALL_ON:
+                    wanted += idle(trained, calls)
                 for one in wanted:
                     model = without(estimator, one) if one in derived else estimator
-                    row = {"case": case_name, "part": one, "replicate": replicate, "seed": seed}
-                    append(out, row | scores(case.task, model, table) | {"seconds": seconds})
+                    found = scores(case.task, model, table)
+                    append(out, key | {"part": one} | found | {"seconds": seconds})
+                    done.add((*key.values(), one))
                 print(f"{case_name}, {name}, {replicate}, seed {seed}: {seconds:.1f} s", flush=True)
 
 
@@ -267,7 +299,7 @@ def read(path):
 
 
 def finished(path):
-    return {(r["case"], r["part"], r["replicate"], r["seed"]) for r in read(path)}
+    return {(r["case"], r["replicate"], r["seed"], r["part"]) for r in read(path)}
 
 
 def differences(runs):
@@ -385,6 +417,7 @@ def main():
                 block = seeds[first : first + arguments.block]
                 run(case, arguments.parts, block, arguments.out, deadline)
     runs = pd.DataFrame(read(arguments.out))
+    runs = runs.drop_duplicates(["case", "replicate", "seed", "part"], keep="last")
     text = markdown(runs[runs["case"].isin(arguments.sets)])
     print(text)
     if arguments.markdown:
