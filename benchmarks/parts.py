@@ -43,6 +43,7 @@ ALL_ON = "all on"
 MOST_ROWS, MOST_TARGETS = 200, 5
 NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
+LEAST = 0.001  # of R2 or of a nat: less than this does not matter
 # These act only through the stacking weight, which is computed once.
 STACKING = ("stacking_weight", "stacking_margin", "source_cap")
 
@@ -325,11 +326,12 @@ def verdict(name, table):
     """Where a mechanism helps and where it harms by more than one standard error, and z overall.
 
     z is the sum of the standardised differences over the root of their number; data on which
-    nothing changes do not count.
+    nothing changes do not count. With few replicates a standard error may be tiny by chance:
+    `LEAST` is added to it in squares.
     """
     own = table[(table["part"] == name) & (table["measure"] == PARTS[name].judged_by)]
     own = own[(own["error"] > 0) & (own["n"] > 2)]
-    z = own["mean"] / own["error"]
+    z = own["mean"] / np.hypot(own["error"], LEAST)
     helps, harms = list(own["case"][z > 1]), list(own["case"][z < -1])
     overall = z.sum() / np.sqrt(len(z)) if len(z) else 0.0
     earns = "yes" if helps and overall >= 1 else "harms" if harms and overall <= -1 else "no"
