@@ -360,13 +360,21 @@ def markdown(runs):
     ):
         shown_cases = [c for c in cases if measure == "score" or CASES[c].task == NUMBERS]
         lines += ["", title, "", *_grid(table[table["measure"] == measure], shown, shown_cases)]
-    lines += ["", "Coverage of 90 % intervals", "", *_coverage(runs, shown, cases)]
+    lines += [
+        "",
+        "Coverage of 90 % intervals, one off (all on)",
+        "",
+        *_coverage(runs, shown, cases),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _grid(table, names, cases):
     found = table.set_index(["part", "case"])
     lines = [f"| switched off | {' | '.join(cases)} |", "|---" * (len(cases) + 1) + "|"]
+    counts = table.groupby("case")["n"].agg(["min", "max"])
+    cells = ["–".join(dict.fromkeys(counts.loc[c].astype(str))) for c in cases]
+    lines.append(f"| replicates | {' | '.join(cells)} |")
     for name in names:
         cells = []
         for case in cases:
@@ -382,11 +390,20 @@ def _grid(table, names, cases):
 
 
 def _coverage(runs, names, cases):
+    """Without the mechanism and, on the same runs, with all of them."""
     numbers = [c for c in cases if CASES[c].task == NUMBERS]
-    means = runs.groupby(["part", "case"])["coverage"].mean() if "coverage" in runs else {}
+    keys = ["case", "replicate", "seed"]
+    covered = runs[runs["case"].isin(numbers)].set_index(keys)
     lines = [f"| switched off | {' | '.join(numbers)} |", "|---" * (len(numbers) + 1) + "|"]
-    for name in [ALL_ON, *names]:
-        cells = [f"{means[name, c]:.3f}" if (name, c) in means.index else "" for c in numbers]
+    base = covered[covered["part"] == ALL_ON]["coverage"]
+    for name in names:
+        own = covered[covered["part"] == name]["coverage"]
+        pairs = pd.concat([own, base], axis=1, join="inner", keys=["off", "on"])
+        means = pairs.groupby("case").mean()
+        cells = [
+            f"{means.loc[c, 'off']:.3f} ({means.loc[c, 'on']:.3f})" if c in means.index else ""
+            for c in numbers
+        ]
         if any(cells):
             lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
