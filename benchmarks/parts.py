@@ -18,6 +18,7 @@ rerun goes on from there; the file does not record the code.
 """
 
 import argparse
+import contextlib
 import copy
 import json
 import time
@@ -35,12 +36,16 @@ from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.datasets import make_classification_domains, make_regression_domains
 from dapdag.datasets.real import LOADERS
 from dapdag.inference.parts import AT_PREDICTION, Parts, using
-from dapdag.training.fit import reduced
+from dapdag.training import loop
+from dapdag.training.build import reduced
 
 ALL_ON = "all on"
 MOST_ROWS, MOST_TARGETS = 200, 5
 NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
+LEAST = 0.001  # of R2 or of a nat: less than this does not matter
+# These act only through the stacking weight, which is computed once.
+STACKING = ("stacking_weight", "stacking_margin", "source_cap")
 
 
 @dataclass(frozen=True)
@@ -202,6 +207,33 @@ def fitted(task, table, name, seed):
         return model.fit(table.X, table.y, sample_domain=table.sample_domain)
 
 
+@contextlib.contextmanager
+def stacking_calls():
+    """The arguments from which stacking weights are computed inside."""
+    calls, usual = [], loop.stacking_weights
+
+    def noting(*arguments):
+        calls.append(arguments[:3])
+        return usual(*arguments)
+
+    loop.stacking_weights = noting
+    try:
+        yield calls
+    finally:
+        loop.stacking_weights = usual
+
+
+def idle(names, calls):
+    """Those switches of the stacking weight that leave it as it is: the fit is then the same."""
+
+    def same(name, call):
+        return np.array_equal(
+            loop.stacking_weights(*call), loop.stacking_weights(*call, Parts(**{name: False}))
+        )
+
+    return [n for n in names if n in STACKING and all(same(n, call) for call in calls)]
+
+
 def without(estimator, name):
     """The same fit without a mechanism of prediction."""
     other = copy.copy(estimator)
@@ -233,20 +265,23 @@ def run(case_name, names, seeds, out, deadline):
         for seed in seeds:
             for replicate, table in case.tables(seed):
                 derived = at_prediction if name == ALL_ON else []
-                wanted = [
-                    n for n in (name, *derived) if (case_name, n, replicate, seed) not in done
-                ]
+                key = {"case": case_name, "replicate": replicate, "seed": seed}
+                wanted = [n for n in (name, *derived) if (*key.values(), n) not in done]
                 if not wanted:
                     continue
                 if time.monotonic() > deadline:
                     return
                 start = time.perf_counter()
-                estimator = fitted(case.task, table, name, seed)
+                with stacking_calls() as calls:
+                    estimator = fitted(case.task, table, name, seed)
                 seconds = time.perf_counter() - start
+                if name == ALL_ON:
+                    wanted += idle(trained, calls)
                 for one in wanted:
                     model = without(estimator, one) if one in derived else estimator
-                    row = {"case": case_name, "part": one, "replicate": replicate, "seed": seed}
-                    append(out, row | scores(case.task, model, table) | {"seconds": seconds})
+                    found = scores(case.task, model, table)
+                    append(out, key | {"part": one} | found | {"seconds": seconds})
+                    done.add((*key.values(), one))
                 print(f"{case_name}, {name}, {replicate}, seed {seed}: {seconds:.1f} s", flush=True)
 
 
@@ -267,7 +302,7 @@ def read(path):
 
 
 def finished(path):
-    return {(r["case"], r["part"], r["replicate"], r["seed"]) for r in read(path)}
+    return {(r["case"], r["replicate"], r["seed"], r["part"]) for r in read(path)}
 
 
 def differences(runs):
@@ -293,11 +328,12 @@ def verdict(name, table):
     """Where a mechanism helps and where it harms by more than one standard error, and z overall.
 
     z is the sum of the standardised differences over the root of their number; data on which
-    nothing changes do not count.
+    nothing changes do not count. With few replicates a standard error may be tiny by chance:
+    `LEAST` is added to it in squares.
     """
     own = table[(table["part"] == name) & (table["measure"] == PARTS[name].judged_by)]
     own = own[(own["error"] > 0) & (own["n"] > 2)]
-    z = own["mean"] / own["error"]
+    z = own["mean"] / np.hypot(own["error"], LEAST)
     helps, harms = list(own["case"][z > 1]), list(own["case"][z < -1])
     overall = z.sum() / np.sqrt(len(z)) if len(z) else 0.0
     earns = "yes" if helps and overall >= 1 else "harms" if harms and overall <= -1 else "no"
@@ -326,13 +362,21 @@ def markdown(runs):
     ):
         shown_cases = [c for c in cases if measure == "score" or CASES[c].task == NUMBERS]
         lines += ["", title, "", *_grid(table[table["measure"] == measure], shown, shown_cases)]
-    lines += ["", "Coverage of 90 % intervals", "", *_coverage(runs, shown, cases)]
+    lines += [
+        "",
+        "Coverage of 90 % intervals, one off (all on)",
+        "",
+        *_coverage(runs, shown, cases),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _grid(table, names, cases):
     found = table.set_index(["part", "case"])
     lines = [f"| switched off | {' | '.join(cases)} |", "|---" * (len(cases) + 1) + "|"]
+    counts = table.groupby("case")["n"].agg(["min", "max"])
+    cells = ["–".join(dict.fromkeys(counts.loc[c].astype(str))) for c in cases]
+    lines.append(f"| replicates | {' | '.join(cells)} |")
     for name in names:
         cells = []
         for case in cases:
@@ -348,11 +392,20 @@ def _grid(table, names, cases):
 
 
 def _coverage(runs, names, cases):
+    """Without the mechanism and, on the same runs, with all of them."""
     numbers = [c for c in cases if CASES[c].task == NUMBERS]
-    means = runs.groupby(["part", "case"])["coverage"].mean() if "coverage" in runs else {}
+    keys = ["case", "replicate", "seed"]
+    covered = runs[runs["case"].isin(numbers)].set_index(keys)
     lines = [f"| switched off | {' | '.join(numbers)} |", "|---" * (len(numbers) + 1) + "|"]
-    for name in [ALL_ON, *names]:
-        cells = [f"{means[name, c]:.3f}" if (name, c) in means.index else "" for c in numbers]
+    base = covered[covered["part"] == ALL_ON]["coverage"]
+    for name in names:
+        own = covered[covered["part"] == name]["coverage"]
+        pairs = pd.concat([own, base], axis=1, join="inner", keys=["off", "on"])
+        means = pairs.groupby("case").mean()
+        cells = [
+            f"{means.loc[c, 'off']:.3f} ({means.loc[c, 'on']:.3f})" if c in means.index else ""
+            for c in numbers
+        ]
         if any(cells):
             lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
@@ -385,6 +438,7 @@ def main():
                 block = seeds[first : first + arguments.block]
                 run(case, arguments.parts, block, arguments.out, deadline)
     runs = pd.DataFrame(read(arguments.out))
+    runs = runs.drop_duplicates(["case", "replicate", "seed", "part"], keep="last")
     text = markdown(runs[runs["case"].isin(arguments.sets)])
     print(text)
     if arguments.markdown:

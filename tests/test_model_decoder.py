@@ -37,7 +37,7 @@ def label_jacobians(network, parents, row, env):
     """∂ label / ∂ inputs and ∂ label / ∂ E of every label network: [networks, columns or dim]."""
 
     def votes(row, env):
-        return network.predict(LAYOUT, parents, row[None], env[None])[0, :, 0, 0]
+        return network.label_outputs(LAYOUT, parents, row[None], env[None])[0, :, 0, 0]
 
     return jax.jacrev(votes, argnums=(0, 1))(row, env)
 
@@ -49,7 +49,7 @@ def reconstruct(network, parents, inputs, env):
 
 @eqx.filter_jit
 def predict(network, parents, inputs, envs):
-    return network.predict(LAYOUT, parents, inputs, envs)
+    return network.label_outputs(LAYOUT, parents, inputs, envs)
 
 
 def random_point(seed):
@@ -130,7 +130,7 @@ def test_reconstruction_and_prediction_are_filters_then_layers_then_heads():
 def numpy_forward(network, parents, inputs, env):
     """Reconstructions and outputs of the label networks, one by one, in double precision."""
     exact = jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), network)
-    d, p = exact.decoder, exact.predictor
+    d, p = exact.decoder, exact.label
     x = np.asarray(inputs, dtype=np.float64)
 
     def elu(a):

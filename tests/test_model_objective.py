@@ -193,8 +193,8 @@ def is_zero(tree):
 def test_without_its_weight_the_label_networks_have_no_gradient():
     _, on = evaluate(BAYESIAN, make_weights(), network(), make_batch())
     _, off = evaluate(BAYESIAN, make_weights(prediction=0.0), network(), make_batch())
-    assert not any(is_zero(leaf) for leaf in jax.tree.leaves(on.predictor))
-    assert is_zero(off.predictor)
+    assert not any(is_zero(leaf) for leaf in jax.tree.leaves(on.label))
+    assert is_zero(off.label)
 
 
 def test_without_its_weight_the_reconstruction_has_no_gradient():
@@ -215,7 +215,7 @@ def test_without_structure_only_prediction_and_environment_remain():
     )
     np.testing.assert_allclose(terms["total"], expected, rtol=1e-5)
     assert is_zero(gradient.decoder)
-    assert not is_zero(gradient.predictor) and not is_zero(gradient.encoder)
+    assert not is_zero(gradient.label) and not is_zero(gradient.encoder)
 
 
 def test_cycles_of_weight_zero_cannot_stop_training():
@@ -236,7 +236,7 @@ def test_the_stopped_gradient_keeps_the_label_loss_from_the_encoder():
     _, untaught = evaluate(apart, off, network(), make_batch())
     assert not is_zero(taught.encoder)
     assert is_zero(untaught.encoder)
-    np.testing.assert_array_equal(taught.predictor.filters, untaught.predictor.filters)
+    np.testing.assert_array_equal(taught.label.filters, untaught.label.filters)
 
 
 def test_acyclicity_and_sparsity_have_gradients_on_filters_of_edges_only():
@@ -251,7 +251,7 @@ def test_acyclicity_and_sparsity_have_gradients_on_filters_of_edges_only():
     )
     assert is_zero(neither)
     for gradient in (lasso, cycles):
-        assert is_zero((gradient.encoder, gradient.predictor))
+        assert is_zero((gradient.encoder, gradient.label))
         assert is_zero((gradient.decoder.heads, gradient.decoder.env_filters))
     filters = np.asarray(network().decoder.filters)
     for i, j in np.ndindex(VARIABLES, VARIABLES):
@@ -374,7 +374,7 @@ def test_a_batch_without_labels_has_no_prediction_loss():
     unlabelled = eqx.tree_at(lambda b: b.observed, batch, batch.observed.at[:, -1].set(0.0))
     terms, gradient = evaluate(BAYESIAN, make_weights(), network(), unlabelled)
     assert terms["prediction"] == 0
-    assert is_zero(gradient.predictor)
+    assert is_zero(gradient.label)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((terms, gradient)))
 
 
@@ -412,8 +412,8 @@ def padded(network, big, label_columns):
             "log_scale": variables,
         },
     )
-    predictor = embed(
-        "predictor",
+    label = embed(
+        "label",
         {
             "filters": (everything, columns),
             "heads": (everything, slice(width)),
@@ -424,7 +424,7 @@ def padded(network, big, label_columns):
     first, *later = network.encoder.weights
     wide_first = replaced(noise.encoder.weights[0], slice(len(first)), first)
     encoder = eqx.tree_at(lambda e: e.weights, network.encoder, (wide_first, *later))
-    return Network(encoder, decoder, predictor, label_columns), columns, variables
+    return Network(encoder, decoder, label, label_columns), columns, variables
 
 
 @pytest.mark.parametrize("formulation", [BAYESIAN, PAPER], ids=["bayesian", "paper"])
@@ -453,7 +453,7 @@ def test_padded_columns_and_variables_change_nothing(formulation):
     pads = np.setdiff1d(np.arange(12), columns)
     assert is_zero(wide_gradient.decoder.filters[:, pads])
     assert is_zero(wide_gradient.decoder.heads[pads])
-    assert is_zero(wide_gradient.predictor.filters[:, pads])
+    assert is_zero(wide_gradient.label.filters[:, pads])
     assert is_zero(wide_gradient.encoder.weights[0][pads[pads < 10]])
 
 
@@ -470,8 +470,8 @@ def test_padding_changes_no_output():
     @jax.jit
     def outputs(network, layout, parents, values):
         inputs = layout.inputs(values, jnp.ones((ROWS, layout.owner.shape[1])))
-        votes = network.predict(layout, parents, inputs, NORMAL[None])
-        return network.decoder.reconstruct(layout, parents, inputs, NORMAL), votes
+        label = network.label_outputs(layout, parents, inputs, NORMAL[None])
+        return network.decoder.reconstruct(layout, parents, inputs, NORMAL), label
 
     narrow, votes = outputs(network(), LAYOUT, PARENTS, values)
     found, found_votes = map(np.asarray, outputs(wide, big, wide_parents, wide_values))

@@ -287,8 +287,8 @@ def test_forging_nothing_gives_the_file_itself(saved: bytes) -> None:
 
 
 def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
-    reason = r"written by a newer dapdag \(format 2\); this one reads up to 1: upgrade"
-    refused(forged(saved, {"format_version": 2}, {}), tmp_path, reason)
+    reason = r"written by a newer dapdag \(format 3\); this one reads up to 2: upgrade"
+    refused(forged(saved, {"format_version": 3}, {}), tmp_path, reason)
 
 
 @pytest.mark.parametrize(
@@ -316,8 +316,8 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
         ({"table": {"features": [], "label": {"type": "discrete"}}}, {}, "do not go together"),
         ({"formulation": {"acyclicity": "eval"}}, {}, "unknown 'eval'"),
         ({"prior_precision": -1}, {}, "prior_precision is -1"),
-        ({"growth": 0.5}, {}, "growth is 0.5"),
-        ({"belief": 2}, {}, "belief is 2"),
+        ({"inflation": 0.5}, {}, "inflation is 0.5"),
+        ({"prevalence_slope": 2}, {}, "prevalence_slope is 2"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),
         ({"format": "pt"}, {}, "not one of a dapdag model"),

@@ -298,9 +298,9 @@ def test_ctrl_c_keeps_the_best_weights(epoch):
     assert epoch <= len(history) < EPOCHS
     graph = nx.from_numpy_array(result.parents[0], create_using=nx.DiGraph)
     assert nx.is_directed_acyclic_graph(graph)
-    settle = assembled()[2].settle
-    if len(history) > settle:
-        best = history[settle:, VALIDATION].min()
+    graph_at = assembled()[2].graph_at
+    if len(history) > graph_at:
+        best = history[graph_at:, VALIDATION].min()
         np.testing.assert_allclose(final_validation(result), best, rtol=1e-4)
     else:
         assert np.isfinite(result.vectors).all()

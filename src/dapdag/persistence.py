@@ -130,6 +130,11 @@ def _from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
             f"it was written by a newer dapdag (format {version}); this one reads up to "
             f"{FORMAT_VERSION}: upgrade dapdag"
         )
+    if version < FORMAT_VERSION:
+        raise ValueError(
+            f"it was written by a development version of dapdag (format {version}); this one reads "
+            f"format {FORMAT_VERSION}: fit and save the model again"
+        )
     digest = header.get("sha256")
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise ValueError("it has no checksum: save the model again")
