@@ -70,11 +70,15 @@ def test_order_of_columns_and_rows_and_scales_do_not_matter(found):
     assert other.log_evidence_ == pytest.approx(found.log_evidence_, abs=1e-4)
 
 
-def test_a_random_network_is_recovered():
-    data = make_random_sem_domains(n_variables=6, n_domains=6, n_samples=300, random_state=3)
-    X = data.X.assign(**{data.y.name: data.y})
-    found = GraphSearch().fit(X, data.sample_domain)
-    assert structural_hamming_distance(found.graph_, data.graph) <= 1
+def test_random_networks_are_recovered():
+    distances = []
+    for seed in range(4):
+        data = make_random_sem_domains(n_variables=6, n_domains=6, n_samples=300, random_state=seed)
+        X = data.X.assign(**{data.y.name: data.y})
+        found = GraphSearch().fit(X, data.sample_domain)
+        distances.append(structural_hamming_distance(found.graph_, data.graph))
+    # 28 edges in all; the last graph joins nine of 15 pairs
+    assert sum(distances) <= 3
 
 
 def test_missing_cells_are_filled_so_that_the_graph_is_found():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 # A categorical parent costs one coefficient per level; text with more levels is rather a key.
 MAX_LEVELS = 30
 
@@ -68,6 +70,8 @@ SITE_LEVELS = (
 # Which of these the columns of `mechanism_shift_` mean, and the level of free slopes.
 LEVEL_FREE_SLOPES = 4
 SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5), (3, 5)
+# Levels at which site effects are an approximation as well.
+APPROXIMATE_LEVELS = np.array([False, False, False, True, False, True])
 # A level is tried when the simpler one is at most this many nats below the best.
 LEVEL_MARGIN = 3.0
 # Pseudo-rows that pull a site's noise variance towards that of all sites.
@@ -102,6 +106,8 @@ LOGISTIC_PAIR_DEGREE = 3
 # Nats that an edge has to be worth, besides log d: with d variables, about one in d of the pairs
 # is joined in a sparse graph.
 EDGE_PENALTY = 2.7
+# Share of what an approximate mechanism explains that every parent costs besides.
+MISFIT = 0.01
 # Features of each column in the pairwise screen: linear, curved, skewed.
 SCREEN_FEATURES = 3
 # Variables that survive the pairwise screen, and candidate parents that forward selection

@@ -18,6 +18,9 @@ from dapdag.structure.constants import MAIN_DEGREES, PAIR_DEGREES
 
 # Position of the model with all terms; it is the last of the first sequence.
 FULL_MODEL = 4
+# Models whose terms are a mechanism of its own rather than an approximation: linear, quadratic,
+# and linear with products.
+EXACT_MODELS = (0, 1, 5)
 # Degrees of the additive models; then all terms.
 _ADDITIVE = (1, 2, 3, max(MAIN_DEGREES))
 # Total degrees of the models with products. The first has products of linear features only.

@@ -20,6 +20,7 @@ from dapdag.structure.models import (
     contenders,
     residual_coefficients,
 )
+from dapdag.structure.nesting import EXACT_MODELS
 from dapdag.structure.residuals import density_gain, marginal_gain
 from dapdag.structure.statistics import Array
 
@@ -76,8 +77,26 @@ class NumericTarget:
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets of one size."""
-        found = self.models(parent_sets)
-        return np.concatenate([choice.value for _, choice in found])
+        found = [self._less_misfit(batch, choice) for batch, choice in self.models(parent_sets)]
+        return np.concatenate(found)
+
+    def _less_misfit(self, batch: Batch, choice: Choice) -> Array:
+        """Evidence minus what a further parent can gain by the error of an approximation.
+
+        Splines and networks follow a curve to within a share of what it explains. A variable
+        that depends on a parent picks up some of the rest, and must not count as a parent for it.
+        """
+        approximate = ~np.isin(choice.model, EXACT_MODELS) | c.APPROXIMATE_LEVELS[choice.level]
+        explained = np.maximum(choice.value - self._alone, 0.0)
+        return np.asarray(
+            choice.value - c.MISFIT * batch.n_parents * np.where(approximate, explained, 0.0)
+        )
+
+    @cached_property
+    def _alone(self) -> float:
+        """Evidence without parents."""
+        ((_, choice),) = self.models([()])
+        return float(choice.value[0])
 
     def models(self, parent_sets: list[tuple[int, ...]]) -> list[tuple[Batch, Choice]]:
         """Moments and chosen models of parent sets of one size, in batches that fit in memory.
