@@ -80,14 +80,14 @@ def test_training_leaves_targets_out() -> None:
     assert_array_equal(with_targets.predict(X), without.predict(X))
 
 
-def test_only_the_predictors_of_the_label_learn() -> None:
+def test_only_the_label_networks_are_trained() -> None:
     X = table()
     start, end = (
         unravel(model.sizes, jnp.asarray(model.vectors[0]))
         for model in (quick(max_epochs=n).fit(X, curve(X)).fitted_.model for n in (1, 10))
     )
     jax.tree.map(assert_array_equal, (start.encoder, start.decoder), (end.encoder, end.decoder))
-    assert not np.allclose(start.predictor.filters, end.predictor.filters)
+    assert not np.allclose(start.label.filters, end.label.filters)
 
 
 def test_has_neither_environments_nor_a_graph(regressor: MLPRegressor) -> None:

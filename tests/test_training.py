@@ -17,6 +17,7 @@ from dapdag.datasets import make_regression_domains
 from dapdag.model import objective as obj
 from dapdag.model.parameters import slices_of, unravel
 from dapdag.training import checkpoint as checkpoint_module
+from dapdag.training import loop
 from dapdag.training.assemble import assemble
 from dapdag.training.checkpoint import Checkpoint
 from dapdag.training.epochs import validation_loss
@@ -288,7 +289,7 @@ class InterruptAt:
 
 
 @pytest.mark.parametrize(
-    "epoch", [1, 15, EPOCHS - 5], ids=["before-judging", "before-settling", "after-settling"]
+    "epoch", [1, 15, EPOCHS - 5], ids=["before-stacking", "before-the-graph", "after-the-graph"]
 )
 def test_ctrl_c_keeps_the_best_weights(epoch):
     with pytest.warns(UserWarning, match="interrupted after"):
@@ -326,7 +327,7 @@ def saved_at(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "epoch", [1, 15, EPOCHS - 5], ids=["before-judging", "before-settling", "after-settling"]
+    "epoch", [1, 15, EPOCHS - 5], ids=["before-stacking", "before-the-graph", "after-the-graph"]
 )
 def test_an_interrupted_training_goes_on_to_the_same_end(saved_at, trained, epoch):
     with pytest.warns(UserWarning, match="interrupted"):
