@@ -92,7 +92,6 @@ PARTS = {
     "prevalence_slope": Part("18", "slope of the class prevalence", CLASSES),
     "map_refinement": Part("19", "MAP estimate of E outside the sources"),
     "env_clipping": Part("20", "E clipped at two ranges beyond the sources"),
-    "weight_by_distance": Part("21", "stacking weight grows with distance"),
     "narrow_mean": Part("23", "mean in place of a narrow posterior of E"),
 }
 

@@ -381,20 +381,3 @@ def test_the_predictive_intervals_cover_the_label():
     low, high = fitted().predict_interval(split.X_target, coverage=0.9).T
     covered = ((low <= split.y_target) & (split.y_target <= high)).mean()
     assert 0.75 < covered <= 1.0
-
-
-@pytest.mark.parametrize(
-    ("share", "position", "expected"),
-    [(0.7, 0.5, 0.7), (0.7, 1.1, 0.85), (0.7, 1.5, 1.0), (0.3, 1.5, 0.3), (1.0, 1.5, 1.0)],
-)
-def test_outside_the_sources_the_larger_weight_of_e_grows_to_one(share, position, expected):
-    model = make_model()
-    model = replace(
-        model,
-        sizes=replace(model.sizes, n_predictors=1, n_pooled=1),
-        stack_weights=np.array([share, 1 - share]),
-    )
-    low, high = model.source_mean.min(1), model.source_mean.max(1)
-    mean = low + position * (high - low)
-    weights = prediction.weights_at(model, EnvPosterior(mean, np.zeros_like(mean)))
-    np.testing.assert_allclose(weights, [expected, 1 - expected], rtol=1e-5)

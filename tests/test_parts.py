@@ -14,7 +14,7 @@ from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.data.sample import Sample, learn_table
 from dapdag.datasets import make_regression_domains
 from dapdag.graph import extract_dag
-from dapdag.inference import environment, prediction
+from dapdag.inference import environment
 from dapdag.inference.fitted import EnvPosterior
 from dapdag.inference.parts import ALL, AT_PREDICTION, Parts, current, using
 from dapdag.inference.recalibration import Prevalence
@@ -206,15 +206,11 @@ def test_switches_of_prediction_put_neutral_constants():
 
 def test_switches_of_where_e_lies():
     model, far = small_fit()
-    model = replace(model, stack_weights=np.repeat([0.2, 0.05], 4))
     low, high = model.source_span
     q = EnvPosterior(high + 50 * (high - low), np.full_like(high, 1e-12))
     points = q.mean[:, None]
     assert (environment.clip_to_range(model, points) < points).all()
     assert environment.clip_to_range(reduced(model, off("env_clipping")), points) is points
-    assert prediction.weights_at(model, q)[4:].sum() == 0.0
-    kept = prediction.weights_at(reduced(model, off("weight_by_distance")), q)
-    np.testing.assert_allclose(kept, model.stack_weights)
     assert environment.refine(model, far, q) is not q
     assert environment.refine(reduced(model, off("map_refinement")), far, q) is q
     assert environment.draws_of(model, q).shape[1] == 1

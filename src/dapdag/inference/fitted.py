@@ -25,7 +25,6 @@ class Rules:
 
     refines_env: bool = True
     clips_env: bool = True
-    weighs_by_distance: bool = True
     narrow_is_mean: bool = True
 
 

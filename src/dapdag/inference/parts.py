@@ -43,7 +43,6 @@ class Parts:
     map_refinement : outside the range of the sources E is the maximum of its posterior under the
         decoder, not the encoder's mean.
     env_clipping : E is clipped at two ranges beyond the sources.
-    weight_by_distance : the stacking weight grows to 1 outside the range of the sources.
     narrow_mean : a narrow posterior of E is replaced by its mean.
     """
 
@@ -68,7 +67,6 @@ class Parts:
     prevalence_slope: bool = True
     map_refinement: bool = True
     env_clipping: bool = True
-    weight_by_distance: bool = True
     narrow_mean: bool = True
 
 
@@ -80,7 +78,6 @@ AT_PREDICTION = (
     "prevalence_slope",
     "map_refinement",
     "env_clipping",
-    "weight_by_distance",
     "narrow_mean",
 )
 

@@ -12,9 +12,8 @@ from ..data.chunks import Chunks
 from ..data.columns import Discrete
 from ..data.layout import Encoded
 from ..model import Network
-from ..model.constants import FULL_WEIGHT_RANGES
 from ..model.parameters import unravel
-from .environment import distance_outside, draws_of
+from .environment import draws_of
 from .fitted import EnvPosterior, FittedModel
 from .missing import shrink_to_prevalence
 from .programs import in_blocks
@@ -52,29 +51,11 @@ def recalibrate(model: FittedModel, found: LabelDistribution) -> LabelDistributi
     return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 
 
-def weights_at(model: FittedModel, q: EnvPosterior) -> NDArray[np.float32]:
-    """Stacking weights at a site.
-
-    Within the sources' range they are those of the fit. Outside it pooled networks predict as for a
-    site in the middle of the range; where the networks with E have the larger weight, it grows to 1
-    with the distance.
-    """
-    n = model.sizes.n_predictors
-    share = model.stack_weights[:n].sum()
-    outside = float(distance_outside(model, q).mean()) * model.rules.weighs_by_distance
-    if not model.sizes.n_pooled or not 0.5 < share < 1.0 or outside == 0.0:
-        return model.stack_weights.astype(np.float32)
-    grown = share + (1.0 - share) * min(outside / FULL_WEIGHT_RANGES, 1.0)
-    sees_env = np.arange(len(model.stack_weights)) < n
-    factor = np.where(sees_env, grown / share, (1.0 - grown) / (1.0 - share))
-    return (model.stack_weights * factor).astype(np.float32)
-
-
 def _moments(
     model: FittedModel, chunks: Chunks, q: EnvPosterior
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
     """Mean and variance over networks of the label's columns, and which features are missing."""
-    envs, weights = draws_of(model, q), weights_at(model, q)
+    envs, weights = draws_of(model, q), model.stack_weights.astype(np.float32)
     n_features, width = len(model.table.features), model.table.label.width
 
     def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray, NDArray]:

@@ -127,9 +127,6 @@ NARROW = 0.02
 # E is clipped to the sources' range, extended by this many ranges on either side.
 # Measured by: benchmarks/parts.py env_clipping.
 CLIP_RANGES = 2.0
-# Distance outside the sources' range, in ranges, at which the stacking weight of the networks with
-# E reaches 1 (if it is above ½). Measured by: benchmarks/parts.py weight_by_distance.
-FULL_WEIGHT_RANGES = 0.2
 # Rows and grid points of the maximum a posteriori of E outside the sources' range.
 # Measured by: benchmarks/parts.py map_refinement.
 REFINE_ROWS, REFINE_POINTS = 1024, 51

@@ -167,7 +167,6 @@ def reduced(model: FittedModel, parts: Parts) -> FittedModel:
         rules=Rules(
             refines_env=parts.map_refinement,
             clips_env=parts.env_clipping,
-            weighs_by_distance=parts.weight_by_distance,
             narrow_is_mean=parts.narrow_mean,
         ),
     )
