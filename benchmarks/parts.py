@@ -45,7 +45,7 @@ NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
 LEAST = 0.001  # of R2 or of a nat: less than this does not matter
 # These act only through the stacking weight, which is computed once.
-STACKING = ("stacking_weight", "stacking_margin", "source_cap")
+STACKING = ("stacking_weight", "source_cap")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,6 @@ PARTS = {
     "pooled_networks": Part("3", "pooled label networks take part (off: stacking weight 1)"),
     "cross_fitting": Part("4", "cross-fitting over sources (off: stacking weight ½, nothing else)"),
     "stacking_weight": Part("5", "stacking weight from left-out sources (off: ½)"),
-    "stacking_margin": Part("5a", "smallest weight within half a standard error (off: best)"),
     "source_cap": Part("5b", "cap on the loss difference of one source"),
     "shrink_restart": Part("6", "label networks shrunk towards initialisation at 40 %"),
     "restore_best_midway": Part("7a", "label networks restored from best epoch at 40 and 60 %"),

@@ -22,8 +22,6 @@ class Parts:
         labels of some sources. Without, the stacking weight is ½, and nothing is known about
         errors at left-out sources (no variance inflation, no slope of the prevalence, no restart).
     stacking_weight : estimated on left-out sources; without, ½.
-    stacking_margin : of weights within half a standard error the smallest is taken; without, the
-        best.
     source_cap : the loss difference of a single source counts at most .5.
     shrink_restart : at 40 % the label networks are shrunk towards their initial weights.
     restore_best_midway : at 40 % and at 60 % the label networks return to their best epoch.
@@ -50,7 +48,6 @@ class Parts:
     pooled_networks: bool = True
     cross_fitting: bool = True
     stacking_weight: bool = True
-    stacking_margin: bool = True
     source_cap: bool = True
     shrink_restart: bool = True
     restore_best_midway: bool = True

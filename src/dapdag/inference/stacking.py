@@ -11,11 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..model.constants import (
-    FEW_SOURCES,
     MAX_INFLATION,
     MAX_SOURCE_GAIN,
     STACK_GRID,
-    STACK_MARGIN,
 )
 from .parts import ALL, Parts
 
@@ -65,7 +63,7 @@ def stacking_weights(
         return equal_weights(max(n_predictors, 1))
     if not parts.pooled_networks:
         return initial_weights(n_predictors, n_pooled, parts)
-    share = STACK_GRID[_smallest_share(losses, parts)] if parts.stacking_weight else 0.5
+    share = STACK_GRID[_best_share(losses, parts)] if parts.stacking_weight else 0.5
     return _with_share(share, n_predictors, n_pooled)
 
 
@@ -75,12 +73,11 @@ def _with_share(share: float, n_predictors: int, n_pooled: int) -> np.ndarray:
     return weights.astype(np.float32)
 
 
-def _smallest_share(losses: np.ndarray, parts: Parts) -> int:
-    """Position in `STACK_GRID` of the smallest weight that is within the margin of the best.
+def _best_share(losses: np.ndarray, parts: Parts) -> int:
+    """Position in `STACK_GRID` of the weight with the least mean loss over left-out sources.
 
-    The one-standard-error rule with half of one: where the sources disagree about the gain, the
-    smaller weight is safer. The difference from the loss without E is capped for every source, so
-    that one on which one kind of network fails does not decide for all.
+    The difference from the loss without E is capped for every source, so that one on which one kind
+    of network fails does not decide for all.
     """
     known = np.isfinite(losses).all(-1)
     seen = known.any(0)
@@ -91,10 +88,7 @@ def _smallest_share(losses: np.ndarray, parts: Parts) -> int:
     gain = mean - mean[:, :1]
     if parts.source_cap:
         gain *= MAX_SOURCE_GAIN / np.maximum(np.abs(gain).max(1, keepdims=True), MAX_SOURCE_GAIN)
-    excess = gain - gain[:, [gain.mean(0).argmin()]]
-    error = excess.std(0) / np.sqrt(max(len(gain) - 1, 1))
-    margin = STACK_MARGIN * (1.0 - 0.5 ** max(len(gain) - FEW_SOURCES, 0)) * parts.stacking_margin
-    return int(np.argmax(excess.mean(0) <= margin * error))
+    return int(gain.mean(0).argmin())
 
 
 def variance_inflation(weights: np.ndarray, n_predictors: int, inflation: np.ndarray) -> float:

@@ -85,10 +85,6 @@ FOLDS = 8
 LEFT_OUT_ROWS = 512
 # Stacking weights of the networks that see E that are compared.
 STACK_GRID = np.linspace(0.0, 1.0, 11)
-# Weights whose loss is within this share of a standard error of the best count as equal, and the
-# smallest is taken; the margin fades in above three sources, because leave-one-out with few
-# sources already underestimates the benefit of E. Measured by: benchmarks/parts.py stacking_margin.
-STACK_MARGIN, FEW_SOURCES = 0.5, 3
 # The loss difference of a single source counts at most this much (winsorised).
 # Measured by: benchmarks/parts.py source_cap.
 MAX_SOURCE_GAIN = 0.5
