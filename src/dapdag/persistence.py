@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
@@ -24,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._runtime.files import atomic_write_bytes
-from .record import Record
 from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
 
@@ -73,7 +71,6 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
             for k, label in enumerate(estimator.sources_)
         ],
         "feature_names_in": None if names is None else [str(n) for n in names],
-        "record": estimator.record_.to_json(),
     }
     if estimator.assessment_ is not None:
         header["assessment"] = encode_frame(estimator.assessment_, "assessment_")
@@ -203,9 +200,8 @@ def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
     """Set the fitted state of an estimator. A valid checksum does not prove who wrote the file."""
     try:
         sources = tuple(decode_scalar(label) for label in header["sources"])
-        fit = decode_fit(header, arrays, len(sources))
+        fit = decode_fit(header, arrays, sources)
         table, names = fit.model.table, header["feature_names_in"]
-        fit = replace(fit, record=Record.from_json(header["record"], table, sources))
         if estimator._regression != (table.label.kind == "continuous"):
             raise ValueError(f"the label is {table.label.kind}")
         if names is not None:

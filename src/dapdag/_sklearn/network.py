@@ -72,7 +72,6 @@ class NetworkEstimator(DomainEstimator):
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         """Set the fitted state; also used when a model is loaded."""
         table = fit.model.table
-        assert fit.record is not None
         self.fitted_ = fit
         self.sources_ = sources
         self.coordinates_ = EnvironmentMap.align(fit.model)

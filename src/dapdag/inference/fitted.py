@@ -83,4 +83,4 @@ class Fit:
     history: pd.DataFrame
     n_epochs: int
     interrupted: bool
-    record: Record | None = None  # None only while a file is being decoded
+    record: Record

@@ -4,7 +4,7 @@ Names and levels keep their type: a model that was fitted on the classes ``np.in
 ``int8``, and a column named ``3`` is not one named ``"3"``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..inference.recalibration import Prevalence, class_proportions
 from ..model import Network, Sizes
 from ..model.acyclicity import ACYCLICITY
 from ..model.formulation import Formulation
+from ..record import Record
 from .scalars import decode_scalar, encode_scalar
 
 Arrays = dict[str, NDArray]
@@ -86,16 +87,17 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "history": list(fit.history.columns),
         "n_epochs": int(fit.n_epochs),
         "interrupted": bool(fit.interrupted),
+        "record": fit.record.to_json(),
     }
     return header, arrays
 
 
-def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit:
+def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hashable]) -> Fit:
     """The fit again, or a ValueError if its parts do not go together."""
     arrays = dict(arrays)
     table = decode_table(header["table"], arrays)
     sizes = Sizes(**_decoded(header["sizes"]))
-    _check_arrays(header, arrays, table, sizes, n_sources)
+    _check_arrays(header, arrays, table, sizes, len(sources))
     formulation = Formulation(**_decoded(header["formulation"]))
     if formulation.acyclicity not in ACYCLICITY:
         raise ValueError(f"acyclicity is the unknown {formulation.acyclicity!r}")
@@ -131,6 +133,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, n_sources: int) -> Fit
         history=pd.DataFrame(arrays["history"], columns=header["history"]).rename_axis("epoch"),
         n_epochs=header["n_epochs"],
         interrupted=header["interrupted"],
+        record=Record.from_json(header["record"], table, sources),
     )
 
 
