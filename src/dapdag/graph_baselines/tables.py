@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dapdag.data.domains import domain_array
 from dapdag.graph import extract_dag, to_networkx
 
 
@@ -57,17 +58,7 @@ def domain_codes(sample_domain: Any, n_rows: int) -> NDArray[np.intp]:
     """Each row's domain as 0, 1, … in the order of appearance; at least two domains."""
     if sample_domain is None:
         raise ValueError("sample_domain is needed: CD-NOD learns from how domains differ.")
-    labels = np.asarray(sample_domain)
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"sample_domain must hold one label per row: X has {n_rows} rows, sample_domain has "
-            f"shape {labels.shape}."
-        )
-    if pd.isna(labels).any():
-        raise ValueError(
-            f"sample_domain is missing in {int(pd.isna(labels).sum())} row(s): every row must "
-            "belong to a domain."
-        )
+    labels = domain_array(sample_domain, n_rows)
     codes, found = pd.factorize(labels)
     if len(found) < 2:
         raise ValueError("sample_domain must name at least two domains, got one.")

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from dapdag.data.domains import domain_array
 from dapdag.structure.constants import COPY_R2, KNOTS, MAX_LEVELS, MAX_ROWS
 from dapdag.structure.filling import fill_missing
 
@@ -180,17 +181,7 @@ def _sites(sample_domain: Any, n_rows: int) -> tuple[NDArray[np.intp], tuple[Has
     """Number and name of each row's site; sites are numbered in the order of their names."""
     if sample_domain is None:
         return np.zeros(n_rows, dtype=np.intp), ("all rows",)
-    labels = np.asarray(sample_domain)
-    if labels.shape != (n_rows,):
-        raise ValueError(
-            f"sample_domain must hold one label per row: X has {n_rows} rows, sample_domain has "
-            f"shape {labels.shape}."
-        )
-    if pd.isna(labels).any():
-        raise ValueError(
-            f"sample_domain is missing in {int(pd.isna(labels).sum())} row(s): every row must "
-            "belong to a site."
-        )
+    labels = domain_array(sample_domain, n_rows)
     codes, found = pd.factorize(labels)
     order = sorted(range(len(found)), key=lambda k: (str(type(found[k])), found[k]))
     number = np.empty(len(found), dtype=np.intp)
