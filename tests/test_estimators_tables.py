@@ -99,7 +99,7 @@ def test_a_saved_model_keeps_codes_and_costs(fitted, new, tmp_path):
 def test_a_feature_that_a_site_lacks_widens_the_intervals(fitted, new):
     X = new[["x", "twin", "code", "flat"]]
     _, std = fitted.predict(X, return_std=True)
-    with pytest.warns(UserWarning, match=r"'code' has no value .* grows by [1-9]\d*%"):
+    with pytest.warns(UserWarning, match=r"'code' has no value .* by [1-9]\d*%"):
         blind, wider = fitted.predict(X.assign(code=np.nan), return_std=True)
     assert np.isfinite(blind).all()
     assert (wider > 1.2 * std).all()
@@ -122,11 +122,13 @@ def test_a_feature_that_nearly_all_rows_lack_is_named_if_it_matters(fitted, new)
 
 
 @pytest.mark.parametrize(
-    ("worth", "said"), [(0.001, "does not grow$"), (np.nan, "too few held-out rows")]
+    ("importance", "said"),
+    [(0.001, "does not raise the RMSE"), (np.nan, "too few held-out rows")],
 )
-def test_a_feature_is_not_said_to_cost_what_nobody_knows(fitted, new, monkeypatch, worth, said):
+def test_an_unknown_importance_is_not_claimed(fitted, new, monkeypatch, importance, said):
     model = fitted.fitted_.model
-    other = replace(model, lacking=model.lacking._replace(worth=np.full(4, worth)))
+    effects = model.missing._replace(importance=np.full(4, importance))
+    other = replace(model, missing=effects)
     monkeypatch.setattr(fitted, "fitted_", replace(fitted.fitted_, model=other))
     X = new[["x", "twin", "code", "flat"]]
     with pytest.warns(UserWarning, match=f"'code' has no value .* {said}"):
@@ -138,7 +140,7 @@ def test_a_classifier_that_lacks_a_feature_is_less_sure(table, features):
     est = DAPDAGClassifier(**SMALL, categorical_features=["code"])
     est.fit(features, hot, sample_domain=table["site"])
     sure = np.abs(est.predict_proba(features)[:, 1] - 0.5).mean()
-    with pytest.warns(UserWarning, match="has no value .* log-loss of held-out rows"):
+    with pytest.warns(UserWarning, match="has no value .* log-loss on held-out source rows"):
         blind = est.predict_proba(features.assign(x=np.nan, twin=np.nan))[:, 1]
     assert np.isfinite(blind).all()
     assert np.abs(blind - 0.5).mean() < 0.8 * sure

@@ -12,7 +12,15 @@ import pytest
 
 from dapdag.data.columns import Discrete, learn_feature
 from dapdag.data.table import Table
-from dapdag.io import NewRows, Reading, match_model, read_new_rows, read_table, write_table
+from dapdag.io import (
+    NewRows,
+    Reading,
+    match_model,
+    predictions,
+    read_new_rows,
+    read_table,
+    write_table,
+)
 from dapdag.io.predictions import as_written, fill_in, predict_table
 from dapdag.io.reading import Rows
 
@@ -32,7 +40,7 @@ def model(named: bool = True, **more: Any) -> Any:
         model=SimpleNamespace(table=Table(features, Discrete("died", (0, 1), (2.0, 2.0))))
     )
     names = {"feature_names_in_": np.array(list(frame), dtype=object)} if named else {}
-    return SimpleNamespace(_fit_=fitted, **names, **more)
+    return SimpleNamespace(fitted_=fitted, **names, **more)
 
 
 def written(folder: Path, content: str, name: str = "new.csv") -> Path:
@@ -56,13 +64,13 @@ def test_values_have_the_types_of_the_model(tmp_path: Path) -> None:
     assert new.X["smokes"][1] is False and pd.isna(new.X["smokes"][0])
     assert new.rows.frame["id"].tolist() == ["007", "008"]
     assert set(new.unused) == {"died", "id"} and new.lacking == [] and new.site is None
-    assert model()._fit_.model.table.unseen(new.X) == {}
+    assert model().fitted_.model.table.unseen(new.X) == {}
 
 
 def test_codes_are_known_as_fractions_too(tmp_path: Path) -> None:
     path = written(tmp_path, "ward,smokes,code,age\nA,1,2.0,50\nA,0,,51\n")
     new = read_new_rows(model(), [path])
-    assert model()._fit_.model.table.unseen(new.X) == {}
+    assert model().fitted_.model.table.unseen(new.X) == {}
     assert new.X["smokes"].tolist() == [True, False]
 
 
@@ -113,18 +121,23 @@ def new_rows(**columns: Any) -> NewRows:
     return NewRows(frame, np.array(["a", "b", "a"], dtype=object), rows, [], [])
 
 
-def environment(X: Any, site: Any) -> pd.DataFrame:
+def environment(coordinates: Any) -> pd.DataFrame:
     return pd.DataFrame({"E1_mean": [0.0, 3.0], "outside": [False, True]}, index=["a", "b"])
 
 
-def test_predicted_numbers_have_intervals() -> None:
-    numbers = SimpleNamespace(
-        environment=environment,
-        predict=lambda X, site: np.array([1.0, 2.0, 3.0]),
-        predict_interval=lambda X, coverage, sample_domain: np.array(
-            [[0.0, 2.0], [1.0, 4.0], [2.0, 3.5]]
-        ),
+def adapted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
+    """Whatever the model and the rows, the sites give these answers."""
+    sites = SimpleNamespace(environment=environment, **answers)
+    monkeypatch.setattr(predictions, "adapt", lambda model, X, site: sites)
+
+
+def test_predicted_numbers_have_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapted(
+        monkeypatch,
+        numbers=lambda: (np.array([1.0, 2.0, 3.0]), np.ones(3)),
+        interval=lambda coverage: np.array([[0.0, 2.0], [1.0, 4.0], [2.0, 3.5]]),
     )
+    numbers = SimpleNamespace(coordinates_=None)
     found = predict_table(numbers, new_rows(id=["x", "y", "z"]), keep=["id"], domain="hospital")
     assert list(found.table) == ["id", "hospital", "prediction", "low", "high", "outside"]
     assert found.table["high"].tolist() == [2.0, 4.0, 3.5]
@@ -134,13 +147,12 @@ def test_predicted_numbers_have_intervals() -> None:
 
 
 @pytest.mark.parametrize("classes, shown", [([0.0, 1.0], ["1", "0", "1"]), (["n", "y"], [*"yny"])])
-def test_predicted_classes_have_probabilities(classes: list[Any], shown: list[str]) -> None:
+def test_predicted_classes_have_probabilities(
+    monkeypatch: pytest.MonkeyPatch, classes: list[Any], shown: list[str]
+) -> None:
     probability = np.array([[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]])
-    classifier = SimpleNamespace(
-        environment=environment,
-        classes_=np.array(classes),
-        predict_proba=lambda X, sample_domain: probability,
-    )
+    adapted(monkeypatch, probabilities=lambda: probability)
+    classifier = SimpleNamespace(coordinates_=None, classes_=np.array(classes))
     table = predict_table(classifier, new_rows(id=[1, 2, 3])).table
     names = ["probability_0", "probability_1"] if classes[0] == 0 else None
     assert list(table)[2:4] == (names or ["probability_n", "probability_y"])

@@ -81,7 +81,7 @@ def graph(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show which column depends on which: in a model, or found in a table.
+    """Show the graph of a model, or find that of a table.
 
     Of a table the graph is searched: the DAG that explains all sites best, with the probability
     of each edge, and the columns whose mechanism differs between sites.
@@ -91,7 +91,7 @@ def graph(
     Examples:
       dapdag graph heart.dapdag -o dag.svg
       dapdag graph patients.csv --domain hospital -o dag.png
-      dapdag graph patients.csv --domain hospital --tier age,sex --tier 'lab_*' --forbid 'x>y'
+      dapdag graph data.csv --domain site --tier age,sex --forbid 'x>y'
     """
     from dapdag.graph_files import GRAPH_FORMATS, to_json, write_graph
     from dapdag.io import check_output
