@@ -142,7 +142,7 @@ def _new(columns, sites, classes, env_dim, with_truth, rng) -> New:
         domains=list(sites),
         codes=codes,
         environments=found,
-        unlike={sites[0]: [names[0]]},
+        novel={sites[0]: [names[0]]},
         mean=mean,
         std=np.full(n, 0.5) if classes is None else None,
         probability=probability,

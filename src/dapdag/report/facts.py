@@ -36,7 +36,7 @@ class New:
     codes: NDArray[np.intp]  # each row's domain
     environments: pd.DataFrame
     # columns that no E explains, of the domains that have any
-    unlike: Mapping[Hashable, list[Hashable]]
+    novel: Mapping[Hashable, list[Hashable]]
     mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
     std: NDArray[np.float64] | None
     probability: NDArray[np.float64] | None  # [rows, classes]
@@ -155,7 +155,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         domains=domains,
         codes=codes,
         environments=environments.set_axis(domains),
-        unlike={renamed[domain]: features for domain, features in novel.items()},
+        novel={renamed[domain]: features for domain, features in novel.items()},
         mean=mean,
         std=std,
         probability=probability,

@@ -45,7 +45,7 @@ class Bound(eqx.Module):
 
 
 class Critics(eqx.Module):
-    """For each vote of the predictor and each source: is a row from there, or from the target?"""
+    """For each label network and each source: is a row from there, or from the target?"""
 
     weight: Float[Array, "networks sources hidden hidden"]
     bias: Float[Array, "networks sources hidden"]

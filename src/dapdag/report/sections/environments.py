@@ -60,7 +60,7 @@ def verdict(facts: Facts) -> Markup:
                 " the model learned from. Its predictions there are extrapolations: the stated "
                 "uncertainty is likely to be too small. Check them against some known outcomes "
                 "before anyone relies on them.",
-                _unlike(facts),
+                _novel_features(facts),
                 class_="warning",
             )
         )
@@ -76,12 +76,12 @@ def verdict(facts: Facts) -> Markup:
     return markup(parts)
 
 
-def _unlike(facts: Facts) -> str:
-    """Which columns make a site unlike the sources, wherever it lies on the map."""
+def _novel_features(facts: Facts) -> str:
+    """Which columns of a site are out of distribution, whatever its E."""
     assert facts.new is not None
     return "".join(
         f" {site} is unlike all of them in {listing(columns)}, wherever it lies on the map."
-        for site, columns in facts.new.unlike.items()
+        for site, columns in facts.new.novel.items()
     )
 
 
