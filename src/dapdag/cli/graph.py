@@ -129,12 +129,15 @@ def graph(
 
 
 def _is_model(source: Sequence[Path]) -> bool:
+    from dapdag.io.reading import TABLE_SUFFIXES
     from dapdag.io.sniffing import kind_of
 
     first = source[0]
     if len(source) > 1 or first.is_dir():
         return False
-    return not first.exists() or kind_of(first) == "model"
+    if not first.exists():
+        return first.suffix.lower() not in TABLE_SUFFIXES
+    return kind_of(first) == "model"
 
 
 def _refuse_options_of_tables(*given: Any) -> None:

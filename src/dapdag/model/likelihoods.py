@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .constants import MIN_LOG_SCALE
+from .constants import LEAST_PROBABILITY, MIN_LOG_SCALE
 from .layout import Layout
 
 Cells = Float[Array, "rows columns"]
@@ -118,6 +118,14 @@ def mean(layout: Layout, outputs: Cells) -> Cells:
         ),
         start=jnp.zeros(()),
     )
+
+
+def class_losses(
+    kind: str, means: Float[Array, "rows label_columns"], truth: Float[Array, "rows label_columns"]
+) -> Float[Array, " rows"]:
+    """−log of the probability of each row's class, given those of the label's columns."""
+    likely = truth * means if kind == "categorical" else truth * means + (1 - truth) * (1 - means)
+    return -jnp.log(jnp.maximum(likely.sum(-1), LEAST_PROBABILITY))
 
 
 def _occurring(layout: Layout) -> list[tuple[str, type[Likelihood]]]:

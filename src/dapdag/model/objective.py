@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import likelihoods
-from .constants import LEAST_PROBABILITY
 from .decoder import Decoder, ParentMask
 from .encoder import Posterior
 from .formulation import Formulation, cell_losses
@@ -92,12 +91,10 @@ def loss_of_means(
     batch: Batch,
 ) -> Float[Array, ""]:
     """Mean loss of the label for an expected value: that of one network, or a stacked one."""
-    kind = layout.label_kind
-    if kind == "continuous":
+    if layout.label_kind == "continuous":
         return prediction(formulation, layout, network, means, batch)
     truth = batch.values[:, -means.shape[1] :]
-    likely = truth * means if kind == "categorical" else truth * means + (1 - truth) * (1 - means)
-    losses = -jnp.log(jnp.maximum(likely.sum(-1), LEAST_PROBABILITY))
+    losses = likelihoods.class_losses(layout.label_kind, means, truth)
     seen = batch.observed[:, -1] * batch.present
     return (losses * seen).sum() / jnp.maximum(seen.sum(), 1.0)
 

@@ -186,7 +186,7 @@ def _sites(sample_domain: Any, n_rows: int) -> tuple[NDArray[np.intp], tuple[Has
     order = sorted(range(len(found)), key=lambda k: (str(type(found[k])), found[k]))
     number = np.empty(len(found), dtype=np.intp)
     number[order] = np.arange(len(found))
-    return number[codes], tuple(found[k] for k in order)
+    return number[codes], tuple(found.tolist()[k] for k in order)
 
 
 def _numbers(

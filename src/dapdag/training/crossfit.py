@@ -14,7 +14,8 @@ from .._runtime.compile import Effort, jit
 from ..data.blocks import Blocks
 from ..inference.stacking import LeftOut
 from ..model import Network
-from ..model.constants import FOLDS, LEAST_PROBABILITY, LEFT_OUT_ROWS, STACK_GRID
+from ..model.constants import FOLDS, LEFT_OUT_ROWS, STACK_GRID
+from ..model.likelihoods import class_losses
 from .problem import Problem
 from .step import Trainer
 
@@ -126,5 +127,4 @@ def _loss(kind: str, means: Array, truth: Array, known: Array) -> Float[Array, "
     """
     if kind == "continuous":
         return jnp.log((known * (truth[:, 0] - means[:, 0]) ** 2).sum() / known.sum())
-    likely = truth * means if kind == "categorical" else truth * means + (1 - truth) * (1 - means)
-    return -(known * jnp.log(jnp.maximum(likely.sum(-1), LEAST_PROBABILITY))).sum() / known.sum()
+    return (known * class_losses(kind, means, truth)).sum() / known.sum()
