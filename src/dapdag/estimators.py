@@ -1,15 +1,20 @@
 """The scikit-learn interface: DAPDAGRegressor and DAPDAGClassifier."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 
 from ._sklearn.mixins import WithEnvironments, WithGraph
 from ._sklearn.network import NetworkClassifier, NetworkRegressor
+from .data.sample import Sample
 from .inference.fitted import Fit
+from .structure.shifts import shift_table
+from .training.fit import fit_models
 from .training.form import DAPDAG, PAPER, Form
+from .training.settings import Settings
 
 
 class DAPDAGEstimator(WithEnvironments, WithGraph):
@@ -18,13 +23,13 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
     def __init__(
         self,
         *,
+        structure: Any = "search",
         bayesian: bool = True,
         env_dim: int = 1,
         hidden: int = 16,
         n_shared: int = 1,
         n_predictors: int = 4,
         n_members: int = 2,
-        exact_graph: bool = True,
         max_epochs: int = 100,
         patience: int = 20,
         learning_rate: float = 8e-3,
@@ -49,13 +54,13 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
+        self.structure = structure
         self.bayesian = bayesian
         self.env_dim = env_dim
         self.hidden = hidden
         self.n_shared = n_shared
         self.n_predictors = n_predictors
         self.n_members = n_members
-        self.exact_graph = exact_graph
         self.max_epochs = max_epochs
         self.patience = patience
         self.learning_rate = learning_rate
@@ -82,12 +87,32 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
 
     @property
     def _form(self) -> Form:  # type: ignore[override]
-        return DAPDAG if self.exact_graph else PAPER
+        given = isinstance(self.structure, nx.Graph)
+        if not given and self.structure not in ("search", "paper"):
+            raise ValueError(
+                "structure must be 'search', 'paper' or a networkx.DiGraph over the columns and "
+                f"the label, not {self.structure!r}"
+            )
+        return PAPER if not given and self.structure == "paper" else DAPDAG
+
+    def _train(self, samples: Sequence[Sample], settings: Settings) -> list[Fit]:
+        given = self.structure if isinstance(self.structure, nx.Graph) else None
+        return fit_models(samples, settings, graph=given)
 
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         super()._adopt(fit, sources)
-        strength = dict(zip(self.graph_, fit.env_strength.tolist(), strict=True))
+        names = list(self.graph_)
+        strength = dict(zip(names, fit.env_strength.tolist(), strict=True))
         nx.set_node_attributes(self.graph_, strength, "environment")
+        if np.isnan(fit.shifts).all():  # the graph was learned by the decoder, not searched
+            return
+        index = pd.Index(names, tupleize_cols=False)
+        self.edge_probability_ = pd.DataFrame(
+            fit.edge_probability, index=index.rename("cause"), columns=index.rename("effect")
+        )
+        self.mechanism_shift_ = shift_table(fit.shifts, names)
+        for i, j in self.graph_.edges:
+            self.graph_.edges[i, j]["probability"] = float(self.edge_probability_.at[i, j])
 
     def reconstruct(
         self, X: Any, y: Any, env: Any = None, sample_domain: Any = None
@@ -109,18 +134,19 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
 
     Parameters
     ----------
+    structure : "search" finds the graph first (`GraphSearch`), trains encoder and decoder on it,
+        and then the label's experts; a `networkx.DiGraph` over the columns and the label is taken
+        as it is. "paper" is the paper's system: the graph is learned by gradient under a penalty
+        on cycles, and the label is predicted through its own structural filter.
     bayesian : True draws E from its posterior and learns noise scales (ELBO); False is the paper's
         point formulation with squared errors.
     env_dim : dimensions of E.
     hidden : width of all hidden layers.
     n_shared : hidden layers that all variables share, after their own first one.
-    n_predictors : label networks with E as an input, and as many without it; stacking weights,
-        estimated on left-out sources, combine them.
-    n_members : whole models in an ensemble; they train as lanes of one program and share a graph.
-    exact_graph : True reads the graph off at 60 % of training and masks the filters by it, so that
-        no reconstruction depends on a variable that is not a parent in `graph_`, and predicts the
-        label from all features and E. False is the paper's form: a soft constraint, and the label
-        through its own filter.
+    n_predictors : label networks with E as an input, as many without it, and as many of each
+        mechanism of the label and its children; weights estimated on left-out sources combine them.
+    n_members : trainings side by side. With a graph known beforehand they share the encoder that
+        reconstructs best; in the paper's form they are whole models, averaged.
     max_epochs, patience : early stopping waits `patience` epochs for a better validation loss.
     learning_rate, weight_decay : of AdamW; the rate falls along a cosine.
     prediction_weight, reconstruction_weight, env_weight, structure_weight, acyclicity_weight,
@@ -128,10 +154,9 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
         prediction + γ·E² (or KL) + λ·(reconstruction + h + α·h² + β·group lasso); 0 switches a
         term off.
     prior_precision, prior_scale : ν₀ of the encoder and σ of the prior of E.
-    acyclicity : "trace_exp", "log_det", "trace_power"; None takes the fast "trace_power", or the
-        paper's "trace_exp" with `exact_graph=False`.
-    edge_threshold : an edge must move its child by this many standard deviations for one of the
-        parent's (root mean square) to enter the graph.
+    acyclicity : of the paper's form, "trace_exp" (None, the paper's), "log_det" or "trace_power".
+    edge_threshold : of the paper's form: an edge must move its child by this many standard
+        deviations for one of the parent's (root mean square) to enter the graph.
     validation_fraction : share of every source's rows kept for early stopping.
     steps : per epoch: "size" (rows / mean batch size, at least 16 and at most 64), "domains"
         (one per domain), or a number.

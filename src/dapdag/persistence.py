@@ -15,6 +15,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -27,7 +28,7 @@ from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
 
 FORMAT = "dapdag-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 # The classes that a file may name, and their modules. A file cannot name a module to import.
 ESTIMATORS = {
@@ -191,6 +192,8 @@ def _unfitted(header: Mapping[str, Any]) -> Any:
 
 
 def _given(name: str, value: Any) -> Any:
+    if name == "structure" and isinstance(value, dict) and "edges" in value:
+        return _decode_graph(value)
     if name == "categorical_features" and isinstance(value, list):
         return [decode_scalar(v) for v in value]
     return decode_scalar(value)
@@ -216,7 +219,25 @@ def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
         raise ValueError(f"its parts do not go together ({what}): save the model again") from error
 
 
+def _encode_graph(graph: nx.DiGraph) -> dict[str, Any]:
+    """A graph that the user gave, by the names of its nodes."""
+    what = "a node of the parameter structure"
+    return {
+        "nodes": [encode_scalar(node, what) for node in graph],
+        "edges": [[encode_scalar(node, what) for node in edge] for edge in graph.edges],
+    }
+
+
+def _decode_graph(coded: Mapping[str, Any]) -> nx.DiGraph:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(decode_scalar(node) for node in coded["nodes"])
+    graph.add_edges_from(tuple(decode_scalar(node) for node in edge) for edge in coded["edges"])
+    return graph
+
+
 def _param(name: str, value: Any) -> Any:
+    if name == "structure" and isinstance(value, nx.Graph):
+        return _encode_graph(value)
     if name == "random_state" and not isinstance(value, Integral):
         return None
     if isinstance(value, os.PathLike):

@@ -58,6 +58,9 @@ class NetworkEstimator(DomainEstimator):
     def _settings(self) -> Settings:
         given = self.get_params(deep=False)
         known = {f.name for f in fields(Settings)}
+        # a graph that the user gave is data, not a setting
+        if not isinstance(given.get("structure", "search"), str):
+            given["structure"] = "given"
         settings = Settings(**{k: v for k, v in given.items() if k in known}, form=self._form)
         return check_settings(settings)
 

@@ -147,19 +147,20 @@ class Discrete:
 
     def encode(self, column: pd.Series) -> FloatArray:
         """0/1 columns; all zero where the value is missing or has no level."""
-        code = self._codes(column)
+        code = self.codes(column)
         one_hot = (code[:, None] == np.arange(len(self.levels))).astype(np.float32)
         return one_hot[:, 1:] if self.kind == "binary" else one_hot
 
     def known(self, column: pd.Series) -> NDArray[np.bool_]:
         """Which cells have a level."""
-        return self._codes(column) >= 0
+        return self.codes(column) >= 0
 
     def named(self, column: pd.Series) -> NDArray[np.bool_]:
         """Which cells hold one of the levels by name."""
         return pd.Index(self.levels).get_indexer(pd.Index(column)) >= 0
 
-    def _codes(self, column: pd.Series) -> NDArray[np.intp]:
+    def codes(self, column: pd.Series) -> NDArray[np.intp]:
+        """Position of each cell's level, −1 where it has none."""
         code = pd.Index(self.levels).get_indexer(pd.Index(column))
         if self.levels[-1:] == (OTHER,):
             code = np.where((code < 0) & column.notna().to_numpy(), len(self.levels) - 1, code)

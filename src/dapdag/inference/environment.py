@@ -130,7 +130,7 @@ def refine(model: FittedModel, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior
         return q
     outside = distance_outside(model, q).max(axis=1) > 0
     usable = label_free(model)
-    if not outside.any() or not usable.any() or model.formulation.label_teaches_env:
+    if not outside.any() or not usable.any() or not model.sizes.reads:
         return q
     rows = spaced_rows(len(X), REFINE_ROWS)
     data, _ = padded_piece(model.table, X.iloc[rows])

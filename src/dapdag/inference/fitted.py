@@ -9,12 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.graph_layout import GraphSizes, blanket_of, on_graph
 from ..data.layout import layout_of
 from ..data.table import Table
 from ..graph import DAG
 from ..model import Layout, Sizes
 from ..model.formulation import Formulation
+from ..model.mechanisms import Blanket
 from ..record import Record
+from .combination import Combination
+from .graph_expert import EffectPrior
 from .missing import MissingEffects
 from .recalibration import Prevalence
 
@@ -26,6 +30,8 @@ class Rules:
     refines_env: bool = True
     clips_env: bool = True
     narrow_is_mean: bool = True
+    estimates_effects: bool = True
+    has_referee: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,9 @@ class FittedModel:
     prevalence: Prevalence | None  # of the classes at the sources; None for numbers
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     missing: MissingEffects
-    stack_weights: NDArray[np.float64]  # [networks], sums to 1
+    combination: Combination  # of the experts
+    effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
+    label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()
 
     @functools.cached_property
@@ -55,8 +63,33 @@ class FittedModel:
         return self.source_mean.min(1), self.source_mean.max(1)
 
     @functools.cached_property
+    def _layout(self) -> Layout:
+        layout = layout_of(self.table, self.sizes.indicators)
+        return on_graph(layout, self.parents, self.sizes.reads) if self.sizes.reads else layout
+
+    @functools.cached_property
     def layout(self) -> Layout:
-        return jax.tree.map(jnp.asarray, layout_of(self.table, self.sizes.indicators))
+        return jax.tree.map(jnp.asarray, self._layout)
+
+    @functools.cached_property
+    def blanket(self) -> Blanket | None:
+        """Label and children, for inference on the graph."""
+        s = self.sizes
+        sizes = GraphSizes(s.reads, s.slots, s.slot_inputs, s.slot_columns)
+        return blanket_of(self._layout, self.parents, sizes) if s.slots else None
+
+    @functools.cached_property
+    def network_weights(self) -> NDArray[np.float64]:
+        """Equal weights of the networks of each expert: [f0 and f1, members, networks].
+
+        Where no network is pooled, f0 has the same ones as f1.
+        """
+        shape = len(self.vectors), self.sizes.n_outputs
+        weights = np.zeros((2, *shape))
+        first = max(self.sizes.n_predictors, 1)
+        weights[1, :, :first] = 1.0
+        weights[0, :, first if self.sizes.n_pooled else 0 :] = 1.0
+        return weights / weights.sum((1, 2), keepdims=True)
 
     @property
     def n_members(self) -> int:
@@ -76,8 +109,10 @@ class Fit:
     """A fitted model and the record of its training."""
 
     model: FittedModel
-    adjacency: NDArray[np.float64]  # filter norms when the graph was read off, [V, V] unpadded
+    adjacency: NDArray[np.float64]  # filter norms, [V, V] unpadded
     dag: DAG
+    edge_probability: NDArray[np.float64]  # [V, V]; NaN where the graph was not searched
+    shifts: NDArray[np.float64]  # [V, columns of `mechanism_shift_`]; NaN likewise
     strength: NDArray[np.float64]
     env_strength: NDArray[np.float64]
     history: pd.DataFrame

@@ -16,21 +16,16 @@ class Parts:
     Attributes
     ----------
     env_squared_inputs : E² beside E as input of the label networks.
-    pooled_networks : label networks that do not see E take part in the prediction; without, the
-        stacking weight of those that see E is 1.
-    cross_fitting : during the first 40 % of the epochs each label network is trained without the
-        labels of some sources. Without, the stacking weight is ½, and nothing is known about
-        errors at left-out sources (no variance inflation, no slope of the prevalence, no restart).
-    stacking_weight : estimated on left-out sources; without, ½.
+    pooled_networks : label networks that do not see E take part in the prediction.
+    graph_inference : inference on the graph takes part in the prediction.
+    site_effects : in inference on the graph, a new site's own effects on the mechanisms are
+        estimated; without, its mechanisms are those of the sources.
+    referee : where experts disagree at a new site, those that contradict the label's parents get
+        no weight.
+    stacking_weight : estimated on left-out sources; without, ½ each for the networks with and
+        without E.
     source_cap : the loss difference of a single source counts at most .5.
-    shrink_restart : at 40 % the label networks are shrunk towards their initial weights.
-    restore_best_midway : at 40 % and at 60 % the label networks return to their best epoch.
-    restore_best_at_end : the final label networks are those of the best epoch, not of the last.
     label_rate : the label networks of a regression learn at four times the rate.
-    stop_gradient : no gradient from the label networks to the encoder.
-    freeze_encoder : the encoder is fixed after 60 %, when the graph is.
-    acyclicity_growth : the weight of the acyclicity penalty grows by a factor of 30 from 30 % to
-        60 % of the epochs; without, it stays at its value at 30 %.
     weight_average : exponential moving average of the weights over 200 steps.
     min_steps : an epoch has at least 16 steps.
     heldout_noise : the noise scale of the label is the error of held-out rows, not the learned one.
@@ -46,16 +41,12 @@ class Parts:
 
     env_squared_inputs: bool = True
     pooled_networks: bool = True
-    cross_fitting: bool = True
+    graph_inference: bool = True
+    site_effects: bool = True
+    referee: bool = True
     stacking_weight: bool = True
     source_cap: bool = True
-    shrink_restart: bool = True
-    restore_best_midway: bool = True
-    restore_best_at_end: bool = True
     label_rate: bool = True
-    stop_gradient: bool = True
-    freeze_encoder: bool = True
-    acyclicity_growth: bool = True
     weight_average: bool = True
     min_steps: bool = True
     heldout_noise: bool = True

@@ -2,22 +2,20 @@
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from .._runtime.compile import jit
-from ..data.chunks import Chunks
+from ..data.chunks import Chunks, padded_piece, spaced_rows
 from ..data.columns import Discrete
 from ..data.layout import Encoded
-from ..model import Network
-from ..model.parameters import unravel
-from .environment import draws_of
+from ..model.constants import EFFECT_ROWS, TEMPERATURES
+from .environment import clip_to_range, draws_of
+from .experts import evaluate_slots, label_support, network_moments
 from .fitted import EnvPosterior, FittedModel
+from .graph_expert import expect, infer_label
 from .missing import shrink_to_prevalence
-from .programs import in_blocks
 from .recalibration import all_classes, class_proportions, site_proportions
+from .site_effects import Effects
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,76 @@ class LabelDistribution:
     variance: NDArray[np.float64] | None
 
 
-def predict_label(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
-    """The label's distribution for rows of a site whose E has the posterior `q`.
+@dataclass(frozen=True)
+class Experts:
+    """What the experts say about the rows of one site; f2 is absent without a graph."""
 
-    Numbers: the variance is that of the networks' means over members, draws of E and networks, plus
-    the noise at a site that was not trained on, plus what missing features add.
-    """
-    means, spread, missing = _moments(model, chunks, q)
+    networks: NDArray[np.float64]  # [f0 and f1, rows, label columns]
+    squares: NDArray[np.float64]  # the same of the squares: [f0 and f1, rows, label columns]
+    graph: NDArray[np.float64] | None  # [rows, label columns]
+    graph_variance: NDArray[np.float64] | None  # [rows], of a number
+    parents: NDArray[np.float64] | None  # from the label's parents alone
+    effects: tuple[Effects, ...]  # of the site on each mechanism
+    weights: NDArray[np.float64]  # [experts] at this site
+
+
+def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
+    """Predictions of all experts for a site whose E has the posterior `q`."""
+    networks, squares = _network_moments(model, chunks, q)
+    weights = model.combination.weights
+    if model.effects is None or not len(chunks.X):
+        return Experts(networks, squares, None, None, None, (), weights)
+    env = clip_to_range(model, q.mean[:, None])[:, 0]
+    temperature = TEMPERATURES[model.combination.temperature]
+    shares = model.network_weights[1, :, : model.sizes.n_predictors]
+    some = spaced_rows(len(chunks.X), EFFECT_ROWS)
+    data, _ = padded_piece(model.table, chunks.X.iloc[some])
+    slots = evaluate_slots(model, shares, env, data, len(some), labelled=False)
+    support, estimates = label_support(model), model.rules.estimates_effects
+    learned = infer_label(model.effects, slots, support, temperature, estimates).effects
+    by_parents = infer_label(model.effects, slots, support, 0.0).effects
+
+    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, ...]:
+        found = evaluate_slots(model, shares, env, data, int(present.sum()), labelled=False)
+        posterior = expect(found, support, learned, temperature)
+        alone = expect(found, support, by_parents, 0.0)
+        return posterior.mean(support), posterior.variance(support), alone.mean(support)
+
+    parts = [found for _, found in chunks.map(part)]
+    graph, variance, parents = (np.concatenate(p) for p in zip(*parts, strict=True))
+    if model.rules.has_referee:
+        weights = model.combination.at_site(*networks, graph, parents)
+    return Experts(networks, squares, graph, variance, parents, learned, weights)
+
+
+def predict_label(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
+    """The label's distribution for rows of a site whose E has the posterior `q`."""
+    return combine_experts(model, chunks, ask_experts(model, chunks, q))
+
+
+def combine_experts(model: FittedModel, chunks: Chunks, found: Experts) -> LabelDistribution:
+    """The experts' weighted mean. Numbers: the variance is that of the means over experts,
+    members, draws of E and networks, plus the noise at a site that was not trained on, plus what
+    missing features add."""
+    missing = _missing(model, chunks)
+    own = found.weights[:2] / max(found.weights[:2].sum(), 1e-12)
+    networks = np.tensordot(own, found.networks, 1)
+    share = float(found.weights[2]) if found.graph is not None else 0.0
     if isinstance(model.table.label, Discrete):
-        return LabelDistribution(_shrink_incomplete(model, means, missing), None)
+        networks = _shrink_incomplete(model, networks, missing)
+    mean = networks if found.graph is None else (1 - share) * networks + share * found.graph
+    if isinstance(model.table.label, Discrete):
+        return LabelDistribution(mean, None)
     # The standardised label has variance 1: a row without any feature has no more.
     noise = model.inflation * float(np.mean(model.label_scale**2))
     added = np.clip(missing @ model.missing.penalty, 0.0, max(1.0 - noise, 0.0))
-    return LabelDistribution(means, spread + noise + added[:, None])
+    square = np.tensordot(own, found.squares, 1)
+    within = (noise + added)[:, None]
+    if found.graph is not None and found.graph_variance is not None:
+        ratio = model.combination.variance_ratio
+        square = (1 - share) * square + share * found.graph**2
+        within = (1 - share) * within + share * ratio * found.graph_variance[:, None]
+    return LabelDistribution(mean, np.maximum(square - mean**2, 0.0) + within)
 
 
 def recalibrate(model: FittedModel, found: LabelDistribution) -> LabelDistribution:
@@ -51,33 +106,29 @@ def recalibrate(model: FittedModel, found: LabelDistribution) -> LabelDistributi
     return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 
 
-def _moments(
+def _network_moments(
     model: FittedModel, chunks: Chunks, q: EnvPosterior
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
-    """Mean and variance over networks of the label's columns, and which features are missing."""
-    envs, weights = draws_of(model, q), model.stack_weights.astype(np.float32)
-    n_features, width = len(model.table.features), model.table.label.width
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """First and second moment of the label's expected columns under f0 and f1."""
+    envs, width = draws_of(model, q), model.table.label.width
 
-    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray, NDArray]:
-        found = _predict(
-            model.sizes,
-            model.layout,
-            model.vectors,
-            model.parents,
-            weights,
-            envs,
-            data.values,
-            data.observed,
-        )
-        first, second = (np.asarray(array)[:, :width] for array in found)
-        return first, second, 1.0 - data.observed[:, :n_features]
+    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray]:
+        return network_moments(model, model.network_weights, envs, data)
 
-    means, spread = np.empty((2, len(chunks.X), width))
-    missing = np.empty((len(chunks.X), n_features), dtype=np.float32)
+    first, second = np.empty((2, 2, len(chunks.X), width))
     for rows, found in chunks.map(part):
         n = rows.stop - rows.start
-        means[rows], spread[rows], missing[rows] = (array[:n] for array in found)
-    return means, spread, missing
+        first[:, rows], second[:, rows] = (array[:, :n] for array in found)
+    return first, second
+
+
+def _missing(model: FittedModel, chunks: Chunks) -> NDArray[np.float32]:
+    """Which features are missing: [rows, features]."""
+    n_features = len(model.table.features)
+    missing = np.empty((len(chunks.X), n_features), dtype=np.float32)
+    for rows, found in chunks.map(lambda data, _: 1.0 - data.observed[:, :n_features]):
+        missing[rows] = found[: rows.stop - rows.start]
+    return missing
 
 
 def _shrink_incomplete(
@@ -97,22 +148,3 @@ def _shrink_incomplete(
     )
     out[incomplete] = shrunk[:, -means.shape[1] :]
     return out
-
-
-@jit()
-def _predict(sizes, layout, vectors, parents, weights, envs, values, observed):
-    """Mean over members, draws and networks of the label's mean, and the variance of those."""
-    networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
-
-    def block(rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        inputs = layout.inputs(*rows)
-
-        def member(network: Network, envs: jax.Array) -> jax.Array:
-            return network.label_means(layout, parents, inputs, envs)
-
-        means = jax.vmap(member)(networks, envs)  # [members, draws, networks, rows, label columns]
-        shares = weights[:, None, None] / (means.shape[0] * means.shape[1])
-        first = (shares * means).sum((0, 1, 2))
-        return first, (shares * (means - first) ** 2).sum((0, 1, 2))
-
-    return in_blocks(block, (values, observed))

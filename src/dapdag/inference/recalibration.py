@@ -19,7 +19,6 @@ from ..model.constants import (
     PREVALENCE_ROWS,
     SLOPE_PRIOR_SD,
 )
-from .stacking import LeftOut
 
 
 @dataclass(frozen=True)
@@ -39,16 +38,16 @@ class Prevalence:
 
     @staticmethod
     def learn(
-        label: Discrete, counts: NDArray, left_out: LeftOut | None, env_share: float
+        label: Discrete, counts: NDArray, predicted: NDArray, observed: NDArray
     ) -> "Prevalence":
-        """From the sources' labels, counted by class [sources, classes], and from the predictions
-        of left-out sources; `env_share` is the stacking weight of the networks that see E."""
+        """From the sources' labels, counted by class [sources, classes], and from sums over rows
+        of left-out sources: of predicted probabilities and of observed classes."""
         overall = class_proportions(label)
         rows = counts.sum(1)
         some = rows > 0
         observed = counts[some] / rows[some, None]
         mean_log = centred_log(_smoothed(observed, rows[some], overall)).mean(0)
-        slope = 1.0 if left_out is None else _left_out_slope(left_out, env_share, overall)
+        slope = _left_out_slope(predicted, observed, overall) if len(observed) else 1.0
         return Prevalence(overall, mean_log, slope)
 
     def applied(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,18 +107,16 @@ def calibration_slope(predicted: NDArray[np.float64], observed: NDArray[np.float
     return float(np.clip((slope * square + pull) / (square + pull), 0.0, 1.0))
 
 
-def _left_out_slope(left_out: LeftOut, env_share: float, overall: NDArray[np.float64]) -> float:
-    # [members, domains, 3, classes]: predicted with E, without it, observed
-    width = 1 if len(overall) == 2 else len(overall)
-    found = all_classes(np.asarray(left_out.levels)[..., :width])
-    told = np.asarray(np.isfinite(found).all((2, 3)))
-    known = np.asarray(told.any(0))
-    total = np.where(told[..., None, None], found, 0.0).sum(0)[known]
-    with_env, pooled, observed = np.moveaxis(total / told.sum(0)[known, None, None], 1, 0)
-    predicted = env_share * with_env + (1.0 - env_share) * pooled
-    rows = np.asarray(left_out.rows).max(0)[known]
+def _left_out_slope(
+    predicted: NDArray[np.float64], observed: NDArray[np.float64], overall: NDArray[np.float64]
+) -> float:
+    """Slope from sums of probabilities and of classes over the rows of sites: [sites, classes]."""
+    rows = observed.sum(1)
     return calibration_slope(
-        *(centred_log(_smoothed(p, rows, overall)) for p in (predicted, observed))
+        *(
+            centred_log(_smoothed(p / rows[:, None], rows, overall))
+            for p in (predicted, observed)
+        )
     )
 
 

@@ -10,7 +10,7 @@ from ..data.chunks import Chunks
 from . import novelty, prediction
 from .environment import infer_environment
 from .fitted import EnvPosterior, FittedModel
-from .prediction import LabelDistribution
+from .prediction import Experts, LabelDistribution
 
 
 class Site:
@@ -26,9 +26,14 @@ class Site:
         return infer_environment(self.model, self._chunks)
 
     @functools.cached_property
+    def experts(self) -> Experts:
+        """What each expert predicts, their weights, and the site's effects on mechanisms."""
+        return prediction.ask_experts(self.model, self._chunks, self.env)
+
+    @functools.cached_property
     def label(self) -> LabelDistribution:
         """The label's distribution, row by row."""
-        found = prediction.predict_label(self.model, self._chunks, self.env)
+        found = prediction.combine_experts(self.model, self._chunks, self.experts)
         return prediction.recalibrate(self.model, found)
 
     @functools.cached_property

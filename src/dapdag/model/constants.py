@@ -64,33 +64,53 @@ FEWEST_STEPS, MOST_STEPS = 16, 64
 
 # Schedule, in shares of the epochs.
 
-# The acyclicity penalty grows linearly to its weight over the first 30 %, then geometrically by the
-# factor 30 until the graph is fixed. Measured by: benchmarks/parts.py acyclicity_growth.
+# Paper's form: the acyclicity penalty grows linearly to its weight over the first 30 %, then
+# geometrically by the factor 30 until the end. Early stopping counts from the 30 % on in all forms.
+# Not measured.
 PENALTY_RAMP, PENALTY_GROWTH = 0.3, 30.0
-# When the stacking weights are estimated and the label networks see all sources.
-# Measured by: benchmarks/parts.py cross_fitting.
-STACK_AT = 0.4
-# When the graph is read off the decoder and its filters are masked. Not measured.
-GRAPH_AT = 0.6
-# What is kept of the distance from the initial weights when the left-out sources are added (shrink
-# and perturb, Ash and Adams 2020). Measured by: benchmarks/parts.py shrink_restart.
-SHRINK = {"continuous": 0.5, "binary": 0.25, "categorical": 0.25}
 
-# Cross-fitting and stacking.
+# Left-out sources and the combination of experts.
 
-# A label network leaves out one source in this many.
-# Measured by: benchmarks/parts.py cross_fitting.
+# A network that leaves sources out leaves one in this many. Not measured: the fewer are left out,
+# the more these networks resemble those that predict.
 FOLDS = 8
 # Rows of a left-out source that its loss is computed on. Not measured: a mean over 512 rows.
 LEFT_OUT_ROWS = 512
-# Stacking weights of the networks that see E that are compared.
-STACK_GRID = np.linspace(0.0, 1.0, 11)
+# Weights of the experts are multiples of 1 / this.
+# Measured by: benchmarks/parts.py stacking_weight.
+STACK_STEPS = 10
 # The loss difference of a single source counts at most this much (winsorised).
 # Measured by: benchmarks/parts.py source_cap.
 MAX_SOURCE_GAIN = 0.5
 # The largest ratio of the squared error at left-out to that at seen sources.
 # Measured by: benchmarks/parts.py variance_inflation.
 MAX_INFLATION = 4.0
+
+# Inference on the graph. Measured together by: benchmarks/parts.py graph_inference, site_effects.
+
+# Weights of the children's evidence that are compared on left-out sources; the last leaves the
+# label's parents alone. Labels that features determine weakly need less than 1.
+TEMPERATURES = (1.0, 0.5, 0.25, 0.0)
+# Values of a number at which mechanisms are evaluated, and after linear interpolation; the grid
+# extends this many standard deviations beyond the labels of the sources.
+GRID_POINTS, GRID_REFINED, GRID_MARGIN = 17, 65, 0.75
+# Rows of a site from which its effects are estimated: their errors are small by then.
+EFFECT_ROWS = 1024
+# Degrees of freedom of the effects' distribution, and factor on their variance between sources: a
+# new site may be unlike all of them.
+EFFECT_DOF, EFFECT_INFLATION = 3.0, 4.0
+# Least standard deviation of an effect between sites.
+EFFECT_FLOOR = 1e-2
+# Pseudo-rows of the weak prior under which a source's effects are estimated, and pseudo-rows with
+# the sources' noise at a new site.
+EFFECT_RIDGE, NOISE_PRIOR_ROWS = 3.0, 20.0
+# Noise variance of a standardised variable that counts as rounding.
+LEAST_NOISE = 1e-3
+# EM ends when the log-likelihood per row changes by less, or after so many steps.
+EM_STEPS, EM_TOLERANCE = 60, 1e-5
+# Experts disagree when their correlation at a site falls short of the least over left-out sources
+# by this much. Measured by: benchmarks/parts.py referee.
+DISAGREEMENT = 0.3
 
 # Held-out rows.
 

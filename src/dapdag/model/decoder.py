@@ -1,7 +1,10 @@
 """Every variable from its parents and the environment.
 
-Each variable has a structural filter of its own (a first layer that sees all other variables and
-E), then all share their hidden layers, and each has a head of its own.
+Each variable has a structural filter of its own (a first layer that sees its parents and E), then
+all share their hidden layers, and each has a head of its own. On a graph that is known the filters
+gather the inputs of each variable's parents, so that the cost is linear in the number of variables
+and no variable can see what is not its parent. In the paper's form they see all other variables,
+and a penalty makes the graph of their norms acyclic.
 """
 
 import equinox as eqx
@@ -19,7 +22,7 @@ ParentMask = Float[Array, "variables variables"]
 class Decoder(eqx.Module):
     """Structural filters, shared hidden layers, one head per variable."""
 
-    filters: Float[Array, "variables inputs hidden"]
+    filters: Float[Array, "variables inputs hidden"]  # or [variables, slots, hidden]
     env_filters: Float[Array, "variables dim hidden"]
     filter_bias: Float[Array, "variables hidden"]
     shared: tuple[tuple[Array, Array], ...]
@@ -66,9 +69,14 @@ class Decoder(eqx.Module):
         env: Float[Array, "*rows dim"],
     ) -> Float[Array, "rows columns"]:
         """Outputs for every variable's columns, each from its parents and E (one, or per row)."""
+        offset = jnp.einsum("...k,vkh->...vh", env, self.env_filters) + self.filter_bias
+        if layout.reads is not None:
+            first = jnp.einsum("nvs,vsh->nvh", gathered(layout, inputs), self.filters)
+            hidden = self._shared(first + offset)
+            own = hidden[:, layout.owner.argmax(1)]  # [rows, columns, hidden]
+            return (own * self.heads).sum(-1) * layout.owner.sum(1) + self.head_bias
         filters = self.filters * allowed_inputs(layout, parents)[:, :, None]
         first = jnp.einsum("nc,vch->nvh", inputs, filters)  # [rows, variables, hidden]
-        offset = jnp.einsum("...k,vkh->...vh", env, self.env_filters) + self.filter_bias
         hidden = self._shared(first + offset)
         # Every column reads its own variable's hidden units; as one product, not as a gather.
         heads = layout.owner.T[:, :, None] * self.heads  # [variables, columns, hidden]
@@ -98,6 +106,9 @@ class Decoder(eqx.Module):
     def adjacency(self, layout: Layout) -> Float[Array, "variables variables"]:
         """A[i, j] = ‖rows of variable i in the filter of variable j‖₂, own block left out."""
         squares = (self.filters**2).sum(-1)  # [variables, inputs]
+        if layout.reads is not None:
+            owner = layout.input_owner[layout.reads] * layout.reads_any[..., None]
+            return _root(jnp.einsum("vs,vsu->uv", squares, owner))
         return _root(squares @ layout.input_owner).T * layout.any_edge()
 
     def path_strength(self, layout: Layout) -> Float[Array, "variables variables"]:
@@ -112,6 +123,13 @@ class Decoder(eqx.Module):
             out = out @ jnp.abs(weight).T
         paths = jnp.einsum("vch,vh->vc", jnp.abs(self.filters), out)
         return (paths @ _means(layout.input_owner)).T * layout.any_edge()
+
+
+def gathered(
+    layout: Layout, inputs: Float[Array, "rows inputs"]
+) -> Float[Array, "rows variables slots"]:
+    """The inputs of each variable's parents, 0 where it has fewer than others."""
+    return inputs[:, layout.reads] * layout.reads_any
 
 
 def allowed_inputs(layout: Layout, parents: ParentMask) -> Float[Array, "variables inputs"]:

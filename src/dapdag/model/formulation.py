@@ -17,7 +17,8 @@ class Formulation:
 
     What an ablation takes out, environments or structure, is not computed; a penalty on cycles of
     weight 0 is reported, but takes no part: on cyclic weights it may overflow. Unless
-    `label_teaches_env`, E is detached (stop_gradient) before it enters the label networks.
+    `predicts_label`, the loss has no term of the label's prediction: its networks are trained
+    afterwards, on E as it then is.
     """
 
     bayesian: bool = True
@@ -26,7 +27,7 @@ class Formulation:
     uses_environment: bool = True
     uses_structure: bool = True
     penalises_cycles: bool = True
-    label_teaches_env: bool = True
+    predicts_label: bool = True
 
     @property
     def h(self) -> Callable[[Array], Array]:

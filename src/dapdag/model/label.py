@@ -6,6 +6,9 @@ for their random initial weights, are averaged: an ensemble. The last `n_pooled`
 E; stacking weights say how much each network contributes to the prediction.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -74,6 +77,12 @@ class LabelNetworks(eqx.Module):
             squares_env=self.squares_env,
         )
 
+    def take(self, networks: Iterable[int], n_pooled: int) -> "LabelNetworks":
+        """Some of the networks, the last `n_pooled` of which do not see E."""
+        which = jnp.asarray(list(networks))
+        some = jax.tree.map(lambda leaf: leaf[which] if leaf.ndim else leaf, self)
+        return replace(some, n_pooled=n_pooled)
+
     def outputs(
         self,
         layout: Layout,
@@ -81,13 +90,18 @@ class LabelNetworks(eqx.Module):
         envs: Float[Array, "draws dim"],
     ) -> Float[Array, "draws networks rows label_columns"]:
         """Outputs of every network for several draws of E; the part without E is computed once."""
+        first = jnp.einsum("nc,kch->knh", inputs * layout.from_features, self.filters)
+        return self.after_filters(first, envs)
+
+    def after_filters(
+        self, first: Float[Array, "networks rows hidden"], envs: Float[Array, "draws dim"]
+    ) -> Float[Array, "draws networks rows label_columns"]:
+        """What follows the first layer's product with the inputs."""
         # ELU is linear far from 0: with the square the effect of E curves outside the sources too.
         squares = envs**2 if self.squares_env else jnp.zeros_like(envs)
         powers = jnp.concatenate([envs, squares], axis=-1)  # [draws, twice_dim]
 
-        def network(one: LabelNetworks) -> Float[Array, "draws rows label_columns"]:
-            first = inputs @ (one.filters * layout.from_features[:, None])  # [rows, hidden]
-
+        def network(one: LabelNetworks, first: Array) -> Float[Array, "draws rows label_columns"]:
             def draw(power: Float[Array, " twice_dim"]) -> Float[Array, "rows label_columns"]:
                 hidden = elu(first + power @ one.env_filters + one.filter_bias)
                 for weight, bias in one.layers:
@@ -103,4 +117,4 @@ class LabelNetworks(eqx.Module):
             self,
             (None, self.env_filters * sees_env, self.env_heads * sees_env),
         )
-        return jnp.swapaxes(jax.vmap(network)(scale_free), 0, 1)
+        return jnp.swapaxes(jax.vmap(network)(scale_free, first), 0, 1)

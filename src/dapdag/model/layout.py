@@ -9,7 +9,7 @@ sum.
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 
 class Layout(eqx.Module):
@@ -26,6 +26,8 @@ class Layout(eqx.Module):
     kinds : the types that occur among the variables; others are not compiled in.
     label_kind : the type of the label.
     indicators : whether the networks also see which cells are missing.
+    reads, reads_any : inputs that each variable's filter reads, and 1 where there is one and not
+        padding; None where filters read all inputs (the paper's soft graph).
     """
 
     owner: Float[Array, "columns variables"]
@@ -37,6 +39,8 @@ class Layout(eqx.Module):
     kinds: tuple[str, ...] = eqx.field(static=True)
     label_kind: str = eqx.field(static=True)
     indicators: bool = eqx.field(static=True)
+    reads: Int[Array, "variables slots"] | None = None
+    reads_any: Float[Array, "variables slots"] | None = None
 
     @property
     def real(self) -> Float[Array, " variables"]:

@@ -12,6 +12,7 @@ from .encoder import Encoder, Posterior, Summary, posterior
 from .label import LabelNetworks
 from .layout import Layout
 from .likelihoods import mean
+from .mechanisms import Mechanisms
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class Sizes:
     n_predictors: int  # label networks that see E; 0: the label has its own filter only
     indicators: bool = False
     n_pooled: int = 0  # further label networks that do not see E
+    n_fold: int = 0  # of either kind, more networks that leave sources out while they train
+    reads: int = 0  # inputs that a structural filter reads; 0: all of them
+    slots: int = 0  # label and children with mechanisms of their own; 0: no inference on the graph
+    slot_inputs: int = 0
+    slot_columns: int = 0
     squares_env: bool = True  # E² beside E is an input of the label networks that see E
 
     @property
@@ -36,8 +42,11 @@ class Sizes:
 
     @property
     def n_outputs(self) -> int:
-        """How many predictions of the label there are: one per network, or that of its filter."""
-        return max(self.n_predictors + self.n_pooled, 1)
+        """How many predictions of the label there are: one per network, or that of its filter.
+
+        In this order: with E on all sources, with E leaving some out; without E the same again.
+        """
+        return max(self.n_predictors + self.n_pooled + 2 * self.n_fold, 1)
 
 
 class Network(eqx.Module):
@@ -50,19 +59,24 @@ class Network(eqx.Module):
     encoder: Encoder
     decoder: Decoder
     label: LabelNetworks | None
+    mechanisms: Mechanisms | None  # of the label and its children
     label_columns: int = eqx.field(static=True)
 
     @staticmethod
     def zeros(sizes: Sizes) -> "Network":
         shape = (sizes.hidden, sizes.env_dim, sizes.n_shared)
+        without_env = sizes.n_pooled + sizes.n_fold
         label = LabelNetworks.zeros(
-            *(sizes.n_outputs, sizes.n_pooled, sizes.inputs, sizes.label_columns, *shape),
+            *(sizes.n_outputs, without_env, sizes.inputs, sizes.label_columns, *shape),
             squares_env=sizes.squares_env,
         )
+        blanket = sizes.slots, sizes.slot_inputs, sizes.slot_columns
+        mechanisms = Mechanisms.zeros(sizes.n_predictors + sizes.n_fold, *blanket, *shape)
         return Network(
             Encoder.zeros(sizes.inputs, sizes.hidden, sizes.env_dim),
-            Decoder.zeros(sizes.inputs, sizes.columns, sizes.variables, *shape),
+            Decoder.zeros(sizes.reads or sizes.inputs, sizes.columns, sizes.variables, *shape),
             label if sizes.n_predictors else None,
+            mechanisms if sizes.slots else None,
             sizes.label_columns,
         )
 
@@ -72,7 +86,9 @@ class Network(eqx.Module):
         zeros, unravel = ravel_pytree(Network.zeros(sizes))
         drawn = unravel(jax.random.normal(key, zeros.shape))
         label = None if drawn.label is None else drawn.label.scaled()
-        return Network(drawn.encoder.scaled(), drawn.decoder.scaled(), label, sizes.label_columns)
+        mechanisms = None if drawn.mechanisms is None else drawn.mechanisms.scaled()
+        encoder, decoder = drawn.encoder.scaled(), drawn.decoder.scaled()
+        return Network(encoder, decoder, label, mechanisms, sizes.label_columns)
 
     def label_outputs(
         self,

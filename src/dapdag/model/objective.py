@@ -18,6 +18,7 @@ from .decoder import Decoder, ParentMask
 from .encoder import Posterior
 from .formulation import Formulation, cell_losses
 from .layout import Layout
+from .mechanisms import Blanket, Mechanisms, slot_log_density
 from .network import Network
 
 TERMS = ("prediction", "reconstruction", "environment", "acyclicity", "sparsity", "total")
@@ -132,13 +133,11 @@ def objective(
     inputs = layout.inputs(batch.values, batch.observed)
     env, env_term = _environment(formulation, weights, network, layout, inputs, batch, normal)
     few = batch.head(decoder_rows)
-    # Label gradients in the encoder would leak the labels of left-out sources.
-    label_env = env if formulation.label_teaches_env else jax.lax.stop_gradient(env)
-    # Each network minimises its own loss; a loss on their average makes them co-adapt.
-    outputs = network.label_outputs(layout, parents, inputs[:decoder_rows], label_env[None])[0]
-    each = jax.vmap(lambda one: prediction(formulation, layout, network, one, few))(outputs)
-    trained = jnp.ones_like(each) if in_fold is None else in_fold
-    pred = (trained * each).sum() / jnp.maximum(trained.sum(), 1.0)
+    pred = jnp.zeros(())
+    if formulation.predicts_label:
+        pred = mean_prediction(
+            formulation, network, layout, parents, inputs[:decoder_rows], few, env, in_fold
+        )
     rec, h, lasso = _structure(
         formulation, network.decoder, layout, parents, inputs[:decoder_rows], few, env
     )
@@ -150,6 +149,77 @@ def objective(
         * (weights.reconstruction * rec + weights.acyclicity * cycles + weights.sparsity * lasso)
     )
     return total, jnp.stack([pred, rec, env_term, h, lasso, total])
+
+
+def label_objective(
+    formulation: Formulation,
+    weights: Weights,
+    network: Network,
+    layout: Layout,
+    blanket: Blanket | None,
+    batch: Batch,
+    n_rows: int,
+    normal: Float[Array, " dim"],
+    in_fold: Float[Array, " networks"],
+) -> tuple[Float[Array, ""], Float[Array, " terms"]]:
+    """Loss of the label networks, and of the mechanisms of the label and its children, given E.
+
+    The encoder is not trained. The terms are those of `TERMS`; the mechanisms' loss stands for the
+    reconstruction.
+    """
+    inputs = layout.inputs(batch.values, batch.observed)
+    env, env_term = _environment(formulation, weights, network, layout, inputs, batch, normal)
+    env = jax.lax.stop_gradient(env)
+    few, inputs = batch.head(n_rows), inputs[:n_rows]
+    no_parents = jnp.zeros(())
+    pred = mean_prediction(formulation, network, layout, no_parents, inputs, few, env, in_fold)
+    rec = jnp.zeros(())
+    if blanket is not None and network.mechanisms is not None:
+        rec = mechanism_loss(network.mechanisms, blanket, inputs, few, env, in_fold)
+    total = weights.prediction * pred + rec
+    none = jnp.zeros(())
+    return total, jnp.stack([pred, rec, env_term, none, none, total])
+
+
+def mean_prediction(
+    formulation: Formulation,
+    network: Network,
+    layout: Layout,
+    parents: ParentMask,
+    inputs: Float[Array, "rows inputs"],
+    batch: Batch,
+    env: Float[Array, " dim"],
+    in_fold: Float[Array, " networks"] | None,
+) -> Float[Array, ""]:
+    """Mean loss of the label over the networks that are trained on the domain.
+
+    Each network minimises its own loss; a loss on their average makes them co-adapt.
+    """
+    outputs = network.label_outputs(layout, parents, inputs, env[None])[0]
+    each = jax.vmap(lambda one: prediction(formulation, layout, network, one, batch))(outputs)
+    trained = jnp.ones_like(each) if in_fold is None else in_fold
+    return (trained * each).sum() / jnp.maximum(trained.sum(), 1.0)
+
+
+def mechanism_loss(
+    mechanisms: Mechanisms,
+    blanket: Blanket,
+    inputs: Float[Array, "rows inputs"],
+    batch: Batch,
+    env: Float[Array, " dim"],
+    in_fold: Float[Array, " networks"],
+) -> Float[Array, ""]:
+    """Sum over label and children of the mean negative log-density given parents and E.
+
+    A mean over the networks that are trained on the domain, and over rows with a label.
+    """
+    outputs = mechanisms.outputs(blanket, inputs, env[None])[0]  # [networks, slots, rows, width]
+    values = blanket.values(batch.values)
+    losses = -slot_log_density(blanket, outputs, values, mechanisms.log_scale)
+    seen = blanket.observed(batch.observed) * batch.observed[:, -1] * batch.present
+    each = ((losses * seen).sum(-1) / jnp.maximum(seen.sum(-1), 1.0)).sum(-1)  # [networks]
+    trained = in_fold[: each.shape[0]]
+    return (trained * each).sum() / jnp.maximum(trained.sum(), 1.0)
 
 
 def _environment(
@@ -185,8 +255,11 @@ def _structure(
         return jnp.zeros(()), jnp.zeros(()), jnp.zeros(())
     outputs = decoder.reconstruct(layout, parents, inputs, env)
     losses = cell_losses(formulation, layout, decoder, outputs, batch.values)
+    rec = reconstruction(losses, batch.observed * batch.present[:, None])
+    if layout.reads is not None:  # the graph is given: nothing to penalise
+        return rec, jnp.zeros(()), jnp.zeros(())
     return (
-        reconstruction(losses, batch.observed * batch.present[:, None]),
+        rec,
         acyclicity(formulation, layout, decoder, parents),
         group_lasso(layout, decoder, parents),
     )

@@ -18,13 +18,17 @@ from ..data.columns import Continuous, Discrete, Standardised, Variable
 from ..data.layout import sizes_of
 from ..data.table import Table
 from ..graph import DAG
+from ..inference.combination import EXPERTS, Combination
 from ..inference.fitted import Fit, FittedModel
+from ..inference.graph_expert import EffectPrior
 from ..inference.missing import MissingEffects
 from ..inference.recalibration import Prevalence, class_proportions
 from ..model import Network, Sizes
 from ..model.acyclicity import ACYCLICITY
+from ..model.constants import TEMPERATURES
 from ..model.formulation import Formulation
 from ..record import Record
+from ..structure.shifts import SHIFT_COLUMNS
 from .scalars import decode_scalar, encode_scalar
 
 Arrays = dict[str, NDArray]
@@ -38,12 +42,19 @@ _SHAPES = {
     "label_scale": ("members",),
     "missing_penalty": ("features",),
     "missing_importance": ("features",),
-    "stack_weights": ("label networks",),
+    "expert_weights": ("experts",),
+    "agreement": ("experts beside the graph",),
+    "agreement_with_parents": ("experts",),
+    "effect_mean": ("slots", "slot inputs", "slot columns"),
+    "effect_variance": ("slots", "slot inputs", "slot columns"),
+    "effect_noise": ("slots",),
     "normal": ("draws", "dimensions of E"),
     "mean_log_prevalence": ("classes",),
     "worst_source_loss": ("features",),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
+    "edge_probability": ("variables", "variables"),
+    "mechanism_shift": ("variables", "kinds of shift"),
     "strength": ("variables", "variables"),
     "env_strength": ("variables",),
     "history": ("epochs", "terms"),
@@ -55,6 +66,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
     """All of a fit as JSON and arrays."""
     model = fit.model
     table, arrays = encode_table(model.table)
+    effects = model.effects or _NO_EFFECTS
     arrays |= {
         "vectors": model.vectors,
         "parents": model.parents,
@@ -63,7 +75,12 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "label_scale": model.label_scale,
         "missing_penalty": model.missing.penalty,
         "missing_importance": model.missing.importance,
-        "stack_weights": model.stack_weights,
+        "expert_weights": model.combination.weights,
+        "agreement": model.combination.agreement,
+        "agreement_with_parents": model.combination.with_parents,
+        "effect_mean": effects.mean,
+        "effect_variance": effects.variance,
+        "effect_noise": effects.noise,
         "normal": model.normal,
         "worst_source_loss": model.worst_source_loss,
         "mean_log_prevalence": (
@@ -71,6 +88,8 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         ),
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
+        "edge_probability": fit.edge_probability,
+        "mechanism_shift": fit.shifts,
         "strength": fit.strength,
         "env_strength": fit.env_strength,
         "history": fit.history.to_numpy(),
@@ -81,6 +100,9 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "formulation": _encoded(asdict(model.formulation)),
         "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
         "inflation": float(model.inflation),
+        "temperature": int(model.combination.temperature),
+        "variance_ratio": float(model.combination.variance_ratio),
+        "label_range": [float(v) for v in model.label_range],
         "prevalence_slope": 1.0 if model.prevalence is None else float(model.prevalence.slope),
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
@@ -119,7 +141,9 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         label_scale=arrays["label_scale"],
         inflation=inflation,
         missing=MissingEffects(arrays["missing_penalty"], arrays["missing_importance"]),
-        stack_weights=arrays["stack_weights"],
+        combination=_combination(header, arrays),
+        effects=_effects(arrays),
+        label_range=_label_range(header["label_range"]),
         worst_source_loss=arrays["worst_source_loss"],
         prevalence=_prevalence(header, arrays["mean_log_prevalence"], table),
         normal=arrays["normal"],
@@ -128,6 +152,8 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         model=model,
         adjacency=arrays["adjacency"],
         dag=_dag(header, arrays["mask"]),
+        edge_probability=arrays["edge_probability"],
+        shifts=arrays["mechanism_shift"],
         strength=arrays["strength"],
         env_strength=arrays["env_strength"],
         history=pd.DataFrame(arrays["history"], columns=header["history"]).rename_axis("epoch"),
@@ -135,6 +161,38 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         interrupted=header["interrupted"],
         record=Record.from_json(header["record"], table, sources),
     )
+
+
+_NO_EFFECTS = EffectPrior(np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros(0))
+
+
+def _effects(arrays: Arrays) -> EffectPrior | None:
+    noise = arrays["effect_noise"]
+    if not len(noise):
+        return None
+    return EffectPrior(arrays["effect_mean"], arrays["effect_variance"], noise)
+
+
+def _combination(header: Mapping[str, Any], arrays: Arrays) -> Combination:
+    weights, temperature = arrays["expert_weights"], header["temperature"]
+    if not (np.all(weights >= 0) and np.isclose(weights.sum(), 1.0)):
+        raise ValueError(f"the weights of the experts are {weights.tolist()}")
+    if not 0 <= temperature < len(TEMPERATURES):
+        raise ValueError(f"temperature is {temperature!r}")
+    return Combination(
+        weights,
+        int(temperature),
+        arrays["agreement"],
+        arrays["agreement_with_parents"],
+        float(header["variance_ratio"]),
+    )
+
+
+def _label_range(given: Sequence[float]) -> tuple[float, float]:
+    low, high = map(float, given)
+    if not -np.inf < low < high < np.inf:
+        raise ValueError(f"label_range is {given!r}")
+    return low, high
 
 
 def _prevalence(header: Mapping[str, Any], mean_log: NDArray, table: Table) -> Prevalence | None:
@@ -226,7 +284,9 @@ def _check_arrays(
         "padded variables": sizes.variables,
         "variables": len(table.names),
         "features": len(table.features),
-        "label networks": sizes.n_outputs,
+        "experts": len(EXPERTS),
+        "experts beside the graph": len(EXPERTS) - 1,
+        "kinds of shift": len(SHIFT_COLUMNS),
         "classes": len(table.label.levels) if isinstance(table.label, Discrete) else 0,
         "sources": n_sources,
         "dimensions of E": sizes.env_dim,

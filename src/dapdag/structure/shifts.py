@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,10 +57,14 @@ def shift_row(evidence: Array) -> dict[str, float]:
 def shift_frame(rows: dict[Hashable, dict[str, float]], names: list[Hashable]) -> pd.DataFrame:
     """One row per variable; constant columns and single sites do not shift."""
     stable = dict.fromkeys(SHIFT_COLUMNS, 0.0) | {"log_bayes_factor": -np.inf}
+    found = [rows.get(name, stable) for name in names]
+    return shift_table([[row[c] for c in SHIFT_COLUMNS] for row in found], names)
+
+
+def shift_table(values: Any, names: list[Hashable]) -> pd.DataFrame:
+    """Values by variable and by what differs, with their names."""
     index = pd.Index(names, name="variable", tupleize_cols=False)
-    return pd.DataFrame(
-        [rows.get(name, stable) for name in names], index=index, columns=list(SHIFT_COLUMNS)
-    )
+    return pd.DataFrame(values, index=index, columns=list(SHIFT_COLUMNS), dtype=float)
 
 
 def edge_weights(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...]) -> Array:

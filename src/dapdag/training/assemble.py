@@ -1,6 +1,7 @@
-"""Samples and settings → what training takes: data, trainer and plan."""
+"""Samples and settings → what the stages of training take: data, trainer and plan."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -8,113 +9,192 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks, make_blocks, steps_per_epoch
+from ..data.graph_layout import GraphSizes, blanket_of, on_graph
 from ..data.layout import Encoded, kinds_of, layout_of, sizes_of
 from ..data.sample import Sample, encode_sample
 from ..data.table import Table
-from ..inference.stacking import initial_weights
-from ..model import Sizes
+from ..model import Layout, Sizes
 from ..model import objective as obj
 from ..model.constants import (
     AVERAGE_STEPS,
     DECODER_ROWS,
     FEWEST_STEPS,
     FINAL_RATE,
-    GRAPH_AT,
     LABEL_RATE,
     MOST_STEPS,
     PENALTY_GROWTH,
     PENALTY_RAMP,
     SMALLEST_BATCH,
-    STACK_AT,
 )
 from ..model.formulation import Formulation
-from .crossfit import assign_folds
+from .folds import equal_weights, fold_masks
 from .form import Form
+from .graph import FoundGraph
 from .problem import Plan, Problem
 from .schedule import Schedule
 from .settings import Settings
+from .stages import LabelTrainer, StructureTrainer
 from .step import Trainer
 
 
-def assemble(
-    samples: Sequence[Sample], tables: list[Table], settings: Settings, seeds: list[int]
-) -> tuple[Problem, Trainer, Plan]:
-    """All lanes' data and weights as one problem, how they are trained, and for how long."""
-    form = settings.form.for_samples(samples, settings.n_predictors)
-    encoded = [encode_sample(t, s) for t, s in zip(tables, samples, strict=True)]
-    blocks, batch_rows = make_blocks(
-        encoded, [s.domain for s in samples], seeds, settings.validation_fraction
+@dataclass(frozen=True)
+class Assembled:
+    """What one stage of training takes."""
+
+    problem: Problem
+    trainer: Trainer
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Data:
+    """What all stages share: the samples' rows as lanes, one per sample and seed."""
+
+    samples: Sequence[Sample]
+    tables: Sequence[Table]
+    settings: Settings
+    seeds: Sequence[int]
+    form: Form
+    blocks: Blocks
+    batch_rows: int
+    sizes: Sizes  # without anything that predicts the label
+    layouts: Sequence[Layout]  # one per sample
+    parents: Sequence[NDArray[np.float32]]  # one per sample
+    graph: GraphSizes | None  # None without a graph known beforehand
+
+    @staticmethod
+    def of(
+        samples: Sequence[Sample],
+        tables: Sequence[Table],
+        settings: Settings,
+        seeds: Sequence[int],
+        graphs: Sequence[FoundGraph] | None,
+    ) -> "Data":
+        encoded = [encode_sample(t, s) for t, s in zip(tables, samples, strict=True)]
+        blocks, batch_rows = make_blocks(
+            encoded, [s.domain for s in samples], seeds, settings.validation_fraction
+        )
+        columns, variables, label_columns = sizes_of(tables[0])
+        indicators = _any_missing(encoded, tables)
+        sizes = Sizes(
+            *(columns, variables, label_columns),
+            *(settings.hidden, settings.env_dim, settings.n_shared),
+            n_predictors=0,
+            indicators=indicators,
+            squares_env=settings.parts.env_squared_inputs,
+        )
+        kinds = set[str]().union(*map(kinds_of, tables))
+        layouts = [layout_of(t, indicators, kinds) for t in tables]
+        everything = np.ones((variables, variables), dtype=np.float32)
+        parents, graph = [everything] * len(tables), None
+        if graphs is not None:
+            parents = [g.padded(variables) for g in graphs]
+            graph = GraphSizes.of(layouts, parents)
+            layouts = [
+                on_graph(one, mask, graph.reads) for one, mask in zip(layouts, parents, strict=True)
+            ]
+            sizes = replace(sizes, reads=graph.reads)
+        form = settings.form.for_samples(samples)
+        return Data(
+            *(samples, tables, settings, seeds, form, blocks, batch_rows),
+            *(sizes, layouts, parents, graph),
+        )
+
+    @property
+    def n_lanes(self) -> int:
+        return len(self.samples) * len(self.seeds)
+
+    def lanes(self, value: float) -> Any:
+        return np.full((self.n_lanes,), value, dtype=np.float32)
+
+    def per_lane(self, one_per_sample: Sequence[Any]) -> Any:
+        """Trees of arrays, one per sample, with a leading axis of lanes."""
+        repeated = [tree for tree in one_per_sample for _ in self.seeds]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *repeated)
+
+
+def joint(data: Data) -> Assembled:
+    """Everything in one stage: the paper's form and the baselines on our network."""
+    n_predictors = data.settings.n_predictors if data.form.label_networks else 0
+    sizes = replace(data.sizes, n_predictors=n_predictors)
+    return _assembled(data, Trainer, sizes, _formulation(data))
+
+
+def structure_stage(data: Data) -> Assembled:
+    """Encoder and decoder on the graph."""
+    formulation = replace(_formulation(data), predicts_label=False, penalises_cycles=False)
+    return _assembled(data, StructureTrainer, data.sizes, formulation)
+
+
+def label_stage(data: Data) -> Assembled:
+    """The label's experts on the trained encoder; some networks leave sources out."""
+    settings, stacks = data.settings, data.form.stacking
+    assert data.graph is not None
+    n = settings.n_predictors
+    graph = data.graph if stacks else GraphSizes(data.graph.reads, 0, 0, 0)
+    sizes = replace(
+        data.sizes,
+        n_predictors=n,
+        n_pooled=n if stacks else 0,
+        n_fold=n if stacks else 0,
+        slots=graph.slots,
+        slot_inputs=graph.slot_inputs,
+        slot_columns=graph.slot_columns,
     )
-    trainer = Trainer(
-        _sizes(form, settings, tables[0], indicators=_any_missing(encoded, tables)),
-        _formulation(form, settings),
-        batch_rows,
-        min(DECODER_ROWS, batch_rows),
-        settings.alternating,
-        average_steps=AVERAGE_STEPS if settings.parts.weight_average else 1.0,
-    )
-    problem = _problem(samples, tables, settings, seeds, trainer, blocks)
-    return problem, trainer, _plan(settings, trainer, np.asarray(blocks.n_rows[0]), len(samples))
+    blankets = [
+        blanket_of(layout, mask, graph)
+        for layout, mask in zip(data.layouts, data.parents, strict=True)
+    ]
+    formulation = replace(_formulation(data), uses_structure=False, penalises_cycles=False)
+    made = _assembled(data, LabelTrainer, sizes, formulation)
+    if not stacks:
+        return made
+    problem = replace(made.problem, blanket=data.per_lane(blankets))
+    return replace(made, problem=problem)
 
 
-def _sizes(form: Form, settings: Settings, table: Table, *, indicators: bool) -> Sizes:
-    columns, variables, label_columns = sizes_of(table)
-    n_predictors = settings.n_predictors if form.label_networks else 0
-    return Sizes(
-        *(columns, variables, label_columns),
-        *(settings.hidden, settings.env_dim, settings.n_shared),
-        n_predictors=n_predictors,
-        indicators=indicators,
-        n_pooled=n_predictors if form.stacking else 0,
-        squares_env=settings.parts.env_squared_inputs,
-    )
-
-
-def _formulation(form: Form, settings: Settings) -> Formulation:
-    learns_env = form.decoder and min(settings.structure_weight, settings.reconstruction_weight) > 0
-    # Label gradients in the encoder would leak the labels of left-out sources; without a
-    # reconstruction nothing else would train it.
-    detached = form.stacking and learns_env and settings.parts.stop_gradient
+def _formulation(data: Data) -> Formulation:
+    settings, form = data.settings, data.form
     return Formulation(
         bayesian=settings.bayesian,
-        acyclicity=settings.acyclicity or ("trace_power" if form.exact_graph else "trace_exp"),
-        on_paths=form.exact_graph,
+        acyclicity=settings.acyclicity or "trace_exp",
+        on_paths=False,
         uses_environment=form.environment,
         uses_structure=form.decoder,
         penalises_cycles=settings.acyclicity_weight > 0,
-        label_teaches_env=not detached,
     )
 
 
-def _problem(
-    samples: Sequence[Sample],
-    tables: Sequence[Table],
-    settings: Settings,
-    seeds: Sequence[int],
-    trainer: Trainer,
-    blocks: Blocks,
-) -> Problem:
-    sizes, parts = trainer.sizes, settings.parts
-    n_lanes, n_domains = np.shape(blocks.n_rows)
-    networks = sizes.n_predictors, sizes.n_pooled
+def _assembled(
+    data: Data, kind: type[Trainer], sizes: Sizes, formulation: Formulation
+) -> Assembled:
+    settings = data.settings
+    trainer = kind(
+        sizes,
+        formulation,
+        data.batch_rows,
+        min(DECODER_ROWS, data.batch_rows),
+        settings.alternating,
+        average_steps=AVERAGE_STEPS if settings.parts.weight_average else 1.0,
+    )
+    n_train = np.asarray(data.blocks.n_rows[0])
+    return Assembled(_problem(data, sizes), trainer, _plan(settings, trainer, n_train))
 
-    def lanes(value: float) -> Any:
-        return np.full((n_lanes,), value, dtype=np.float32)
 
-    kinds = set[str]().union(*map(kinds_of, tables))
-    layouts = [layout_of(t, sizes.indicators, kinds) for t in tables for _ in seeds]
+def _problem(data: Data, sizes: Sizes) -> Problem:
+    settings, lanes = data.settings, data.lanes
+    parts = settings.parts
+    n_domains = np.shape(data.blocks.n_rows)[1]
     folds: Any = [
-        assign_folds(*networks, n_domains, s.n_sources, member, parts.cross_fitting)
-        for s in samples
-        for member in range(len(seeds))
+        fold_masks(sizes, n_domains, sample.n_sources, member)
+        for sample in data.samples
+        for member in range(len(data.seeds))
     ]
-    parents: Any = np.ones((n_lanes, sizes.variables, sizes.variables), dtype=np.float32)
-    weights: Any = np.stack([initial_weights(*networks, parts)] * n_lanes)
-    unfrozen: Any = np.zeros(n_lanes, dtype=bool)
+    weights: Any = np.stack([equal_weights(sizes)] * data.n_lanes)
     return Problem(
-        blocks=blocks,
-        layout=jax.tree.map(lambda *leaves: np.stack(leaves), *layouts),
-        parents=parents,
+        blocks=data.blocks,
+        layout=data.per_lane(data.layouts),
+        parents=data.per_lane(data.parents),
         weights=obj.Weights(
             prediction=lanes(settings.prediction_weight),
             reconstruction=lanes(settings.reconstruction_weight),
@@ -130,15 +210,14 @@ def _problem(
             rate=lanes(settings.learning_rate),
             final_rate=lanes(FINAL_RATE),
             ramp=lanes(PENALTY_RAMP),
-            graph_at=lanes(GRAPH_AT if settings.form.exact_graph else 1.0),
-            penalty_growth=lanes(PENALTY_GROWTH if parts.acyclicity_growth else 1.0),
+            penalty_growth=lanes(PENALTY_GROWTH),
             decay=lanes(settings.weight_decay),
-            label_rate=lanes(LABEL_RATE[tables[0].label.kind] if parts.label_rate else 1.0),
+            label_rate=lanes(LABEL_RATE[data.tables[0].label.kind] if parts.label_rate else 1.0),
         ),
         smallest_batch=lanes(SMALLEST_BATCH),
         in_fold=np.stack(folds),  # type: ignore[arg-type]
         stack_weights=weights,
-        encoder_frozen=unfrozen,
+        blanket=None,
     )
 
 
@@ -150,7 +229,7 @@ def _any_missing(encoded: Sequence[Encoded], tables: Sequence[Table]) -> bool:
     )
 
 
-def _plan(settings: Settings, trainer: Trainer, n_train: NDArray, n_samples: int) -> Plan:
+def _plan(settings: Settings, trainer: Trainer, n_train: NDArray) -> Plan:
     if settings.steps == "size":
         wanted = steps_per_epoch(n_train, trainer.batch_rows, SMALLEST_BATCH)
         steps = min(max(FEWEST_STEPS if settings.parts.min_steps else 1, wanted), MOST_STEPS)
@@ -159,15 +238,4 @@ def _plan(settings: Settings, trainer: Trainer, n_train: NDArray, n_samples: int
     else:
         steps = int(settings.steps)
     epochs = settings.max_epochs
-    stacks = trainer.sizes.n_pooled > 0 and settings.parts.cross_fitting
-    return Plan(
-        max_epochs=epochs,
-        steps=steps,
-        patience=settings.patience,
-        first_stop=int(PENALTY_RAMP * epochs),
-        stack_at=int(STACK_AT * epochs) if stacks else None,
-        graph_at=int(GRAPH_AT * epochs) if settings.form.exact_graph else None,
-        threshold=settings.edge_threshold,
-        groups=tuple(i for i in range(n_samples) for _ in range(settings.n_members)),
-        parts=settings.parts,
-    )
+    return Plan(epochs, steps, settings.patience, first_stop=int(PENALTY_RAMP * epochs))

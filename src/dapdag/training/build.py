@@ -1,6 +1,7 @@
 """What training learned about one sample → its fitted model and the record of its training."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -13,19 +14,22 @@ from ..data.chunks import Chunks
 from ..data.columns import Discrete
 from ..data.sample import Sample
 from ..data.table import Table
-from ..graph import DAG
-from ..inference.environment import encode, summarise_call
+from ..graph import DAG, extract_dag
+from ..inference.combination import Combination, LeftOutSite, combine
+from ..inference.environment import encode
 from ..inference.fitted import Fit, FittedModel, Rules
 from ..inference.missing import learn_missing_effects
 from ..inference.novelty import worst_source_losses
 from ..inference.parts import ALL, Parts
-from ..inference.recalibration import Prevalence
-from ..model.constants import FEWEST_RESIDUALS
+from ..inference.recalibration import Prevalence, all_classes
+from ..model.constants import FEWEST_RESIDUALS, GRID_MARGIN
 from ..model.likelihoods import noise_scale
 from ..model.parameters import slices_of, unravel
 from ..record import Record
+from ..structure.shifts import SHIFT_COLUMNS
+from .graph import FoundGraph
+from .left_out import leaves_out_by, predict_left_out, variance_inflation
 from .problem import Problem
-from .result import TrainingResult
 from .settings import Settings
 from .step import Trainer
 from .summary import make_heldout, make_record
@@ -50,34 +54,52 @@ class Heldout(NamedTuple):
         )
 
 
+@dataclass(frozen=True)
+class Learned:
+    """Weights of all lanes, and how they came about."""
+
+    trainer: Trainer  # with the sizes and the formulation of what predicts
+    problem: Problem
+    vectors: NDArray[np.float32]  # [lanes, parameters]
+    fold_vectors: NDArray[np.float32] | None  # the same with networks that left sources out
+    fold_errors: NDArray | None  # see `left_out.fold_errors`
+    graphs: list[FoundGraph] | None  # one per sample; None where the decoder learned the graph
+    measured: tuple[NDArray, NDArray, NDArray]  # filter norms, strengths of edges and of E
+    history: NDArray  # [lanes, epochs, terms], the validation loss last
+    heldout: tuple[Any, ...]
+    interrupted: bool
+
+
 def build(
-    sample: Sample,
-    table: Table,
-    settings: Settings,
-    trainer: Trainer,
-    problem: Problem,
-    result: TrainingResult,
-    evaluated: tuple[Any, ...],
-    position: int,
+    sample: Sample, table: Table, settings: Settings, learned: Learned, position: int
 ) -> Fit:
     """The fit of the sample at this position: its members are consecutive lanes."""
     lanes = slice(position * settings.n_members, (position + 1) * settings.n_members)
-    heldout = Heldout.of(evaluated, lanes, len(table.features))
-    blocks = jax.tree.map(lambda array: array[lanes], problem.blocks)
-    model = _model(sample, table, settings, trainer, result, lanes, blocks, heldout)
-    model = reduced(_with_sources(model, sample), settings.parts)
+    heldout = Heldout.of(learned.heldout, lanes, len(table.features))
+    blocks = jax.tree.map(lambda array: array[lanes], learned.problem.blocks)
+    model = _model(sample, table, settings, learned, lanes, blocks, heldout)
+    model = reduced(_combined(_with_sources(model, sample), sample, settings, learned, lanes),
+                    settings.parts)
     keep = np.append(np.arange(len(table.features)), len(model.parents) - 1)
     cut = np.ix_(keep, keep)
-    history = _mean_history(result, trainer, lanes)
+    adjacency, strength, on_env = (array[lanes].mean(0) for array in learned.measured)
+    found = None if learned.graphs is None else learned.graphs[position]
+    if found is None:
+        dag = extract_dag(strength[cut], settings.edge_threshold)
+    else:
+        dag = DAG(found.mask, (), settings.edge_threshold)
+    history = _mean_history(learned, lanes)
     return Fit(
         model=model,
-        adjacency=result.structure.adjacency[lanes].mean(0)[cut],
-        dag=_unpadded(result.structure.dags[lanes.start], keep),
-        strength=result.strength[lanes].mean(0)[cut],
-        env_strength=result.env_strength[lanes].mean(0)[keep],
+        adjacency=adjacency[cut],
+        dag=dag,
+        edge_probability=np.full_like(strength[cut], np.nan) if found is None else found.probability,
+        shifts=np.full((len(keep), len(SHIFT_COLUMNS)), np.nan) if found is None else found.shifts,
+        strength=strength[cut],
+        env_strength=on_env[keep],
         history=history,
         n_epochs=len(history),
-        interrupted=result.interrupted,
+        interrupted=learned.interrupted,
         record=_record(sample, model, settings, blocks, heldout.means),
     )
 
@@ -86,38 +108,76 @@ def _model(
     sample: Sample,
     table: Table,
     settings: Settings,
-    trainer: Trainer,
-    result: TrainingResult,
+    learned: Learned,
     lanes: slice,
     blocks: Blocks,
     heldout: Heldout,
 ) -> FittedModel:
-    first = lanes.start
-    parents = result.parents[first]
+    trainer = learned.trainer
+    parents = np.asarray(learned.problem.parents)[lanes.start]
     rng = np.random.default_rng(settings.random_state)
     half = rng.normal(size=((settings.n_draws + 1) // 2, settings.env_dim))
-    formulation = trainer.formulation
     return FittedModel(
         table=table,
         sizes=trainer.sizes,
-        # Without the stopped gradient E is refined at prediction all the same.
-        formulation=replace(
-            formulation,
-            label_teaches_env=formulation.label_teaches_env and settings.parts.stop_gradient,
-        ),
-        vectors=result.vectors[lanes, : slices_of(trainer.sizes).size],
+        formulation=trainer.formulation,
+        vectors=learned.vectors[lanes, : slices_of(trainer.sizes).size],
         parents=parents,
         prior_precision=settings.prior_precision,
         source_mean=np.zeros(0),
         source_variance=np.zeros(0),
         label_scale=_label_scale(blocks, heldout),
-        inflation=float(result.inflation[first]),
+        inflation=1.0,
         missing=learn_missing_effects(table, blocks, heldout.means, heldout.hidden),
-        stack_weights=result.stack_weights[first].astype(float),
+        combination=Combination.of_networks(0.5 if trainer.sizes.n_pooled else 1.0),
+        effects=None,
+        label_range=_label_range(sample, table),
         worst_source_loss=worst_source_losses(heldout.losses, parents),
-        prevalence=_prevalence(sample, table, trainer, result, lanes),
+        prevalence=_prevalence(sample, table, ()),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
+
+
+def _combined(
+    model: FittedModel, sample: Sample, settings: Settings, learned: Learned, lanes: slice
+) -> FittedModel:
+    """The model with its experts weighted by what they predict for left-out sources."""
+    if learned.fold_vectors is None:
+        return model
+    parts = settings.parts
+    model = replace(model, rules=replace(model.rules, estimates_effects=parts.site_effects))
+    table = predict_left_out(model, replace(model, vectors=learned.fold_vectors[lanes]), sample)
+    kind = model.table.label.kind
+    combination = combine(table.sites, kind, parts)
+    inflation = 1.0
+    if kind == "continuous" and learned.fold_errors is not None:
+        members = range(model.n_members)
+        out = np.stack([leaves_out_by(model, sample.n_sources, m) > 0 for m in members])
+        errors = learned.fold_errors[lanes, : sample.n_sources]
+        inflation = variance_inflation(errors, out, combination.weights)
+    stacked = [_stacked(one, combination) for one in table.sites]
+    prevalence = _prevalence(sample, model.table, list(zip(stacked, table.sites, strict=True)))
+    return replace(
+        model,
+        combination=combination,
+        effects=table.effects,
+        inflation=inflation,
+        prevalence=prevalence,
+    )
+
+
+def _stacked(site: LeftOutSite, found: Combination) -> NDArray[np.float64]:
+    experts = np.stack([site.pooled, site.environment, site.graph[found.temperature]])
+    return np.asarray(np.tensordot(found.weights, experts, 1))
+
+
+def _label_range(sample: Sample, table: Table) -> tuple[float, float]:
+    """Where a number's posterior is computed: the sources' range and a margin."""
+    if isinstance(table.label, Discrete):
+        return 0.0, 1.0
+    encoded = table.encode_label(sample.y[sample.is_source])[:, 0]
+    low, high = np.nanmin(encoded), np.nanmax(encoded)
+    return float(low) - GRID_MARGIN, float(high) + GRID_MARGIN
 
 
 def _with_sources(model: FittedModel, sample: Sample) -> FittedModel:
@@ -131,18 +191,6 @@ def _with_sources(model: FittedModel, sample: Sample) -> FittedModel:
         source_mean=np.stack([q.mean for q in posteriors], axis=1),
         source_variance=np.stack([q.variance for q in posteriors], axis=1),
     )
-
-
-def source_summary_call(
-    sample: Sample, table: Table, trainer: Trainer, settings: Settings
-) -> list[tuple[Any, ...]]:
-    """The call that encodes the first source, if any is made: compiled while training runs."""
-    if not trainer.formulation.uses_environment:
-        return []
-    rows = sample.X.iloc[np.flatnonzero(sample.domain == 0)]
-    size = slices_of(trainer.sizes).size
-    vectors = np.zeros((settings.n_members, size), dtype=np.float32)
-    return [summarise_call(table, trainer.sizes, vectors, settings.prior_precision, rows)]
 
 
 def reduced(model: FittedModel, parts: Parts) -> FittedModel:
@@ -168,6 +216,8 @@ def reduced(model: FittedModel, parts: Parts) -> FittedModel:
             refines_env=parts.map_refinement,
             clips_env=parts.env_clipping,
             narrow_is_mean=parts.narrow_mean,
+            estimates_effects=parts.site_effects,
+            has_referee=parts.referee,
         ),
     )
 
@@ -186,33 +236,27 @@ def _label_scale(blocks: Blocks, heldout: Heldout) -> NDArray[np.float64]:
 
 
 def _prevalence(
-    sample: Sample, table: Table, trainer: Trainer, result: TrainingResult, lanes: slice
+    sample: Sample, table: Table, left_out: Sequence[tuple[NDArray, LeftOutSite]]
 ) -> Prevalence | None:
-    """Class prevalence at the sources and its slope; None for numbers."""
+    """Class prevalence at the sources, and its slope over left-out ones; None for numbers."""
     if not isinstance(table.label, Discrete):
         return None
     y, domain = sample.y[sample.is_source], sample.domain[sample.is_source]
     counts = np.zeros((sample.n_sources, len(table.label.levels)))
     for k, one in enumerate(table.label.levels):
         counts[:, k] = np.bincount(domain[y == one], minlength=sample.n_sources)
-    left_out = jax.tree.map(lambda array: array[lanes], result.left_out)
-    env_share = float(result.stack_weights[lanes.start][: trainer.sizes.n_predictors].sum())
-    return Prevalence.learn(table.label, counts, left_out, env_share)
+    predicted = np.array([all_classes(p).sum(0) for p, _ in left_out])
+    observed = np.array([all_classes(site.truth).sum(0) for _, site in left_out])
+    return Prevalence.learn(table.label, counts, predicted, observed)
 
 
-def _mean_history(result: TrainingResult, trainer: Trainer, lanes: slice) -> pd.DataFrame:
+def _mean_history(learned: Learned, lanes: slice) -> pd.DataFrame:
     """Terms of the loss per epoch, averaged over the members that were still training."""
-    members = np.stack(result.history[lanes])
+    members = learned.history[lanes]
     known = np.isfinite(members)
     total = np.where(known, members, 0.0).sum(0)
     mean = np.where(known.any(0), total / np.maximum(known.sum(0), 1), np.nan)
-    return pd.DataFrame(mean, columns=[*trainer.terms, "validation"]).rename_axis("epoch")
-
-
-def _unpadded(dag: DAG, keep: NDArray) -> DAG:
-    position = {int(v): k for k, v in enumerate(keep)}
-    removed = tuple((position[i], position[j]) for i, j in dag.removed)
-    return DAG(dag.mask[np.ix_(keep, keep)], removed, dag.threshold)
+    return pd.DataFrame(mean, columns=[*learned.trainer.terms, "validation"]).rename_axis("epoch")
 
 
 def _record(

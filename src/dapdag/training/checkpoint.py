@@ -19,10 +19,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .._runtime.files import atomic_write_bytes
-from ..inference.stacking import LeftOut
 from .problem import State
 
-FORMAT = "dapdag-checkpoint-6"
+FORMAT = "dapdag-checkpoint-7"
 SECONDS_BETWEEN = 10.0
 
 
@@ -31,13 +30,6 @@ class Saved(eqx.Module):
 
     state: State
     history: np.ndarray  # [lanes, epochs, terms]
-    stacked: np.ndarray  # whether the stacking weights are estimated, and what followed
-    left_out: LeftOut
-    stack_weights: np.ndarray
-    inflation: np.ndarray
-    graph_read: np.ndarray  # whether the graph is read off, and from what
-    adjacency: np.ndarray
-    strength: np.ndarray
 
 
 @dataclass

@@ -43,21 +43,16 @@ def _one_epoch(
 
 
 def validation_loss(trainer: Trainer, problem: Problem, vector: Array) -> Float[Array, ""]:
-    """Mean over all validation rows of the label's loss, each domain with its own E.
+    """Mean over all validation rows, each domain with its own E.
 
-    Not a number when none of these rows has a label: then no epoch can be told from another.
+    Not a number when none of these rows counts (a label is asked for and none has one): then no
+    epoch can be told from another.
     """
     network = trainer.network(vector)
-    layout, blocks = problem.layout, problem.blocks
+    blocks = problem.blocks
 
     def one_domain(values: Array, observed: Array, present: Array) -> tuple[Array, Array]:
-        inputs = layout.inputs(values, observed)
-        env = trainer.environment(problem, network, values, observed, present)
-        means = network.label_means(layout, problem.parents, inputs, env[None])[0]
-        stacked = jnp.tensordot(problem.stack_weights, means, 1)
-        batch = obj.Batch(values, observed, present)
-        loss = obj.loss_of_means(trainer.formulation, layout, network, stacked, batch)
-        return loss, (present * observed[:, -1]).sum()
+        return trainer.validation_loss(problem, network, obj.Batch(values, observed, present))
 
     losses, counts = jax.vmap(one_domain)(
         blocks.valid_values, blocks.valid_observed, blocks.valid_present
@@ -67,7 +62,7 @@ def validation_loss(trainer: Trainer, problem: Problem, vector: Array) -> Float[
 
 def _keep_best(state: State, loss: Array, budget: Budget) -> State:
     """Remember the best weights so far; stop the lane when patience has run out."""
-    better = state.active & (loss < state.best_loss) & budget.keeps_best
+    better = state.active & (loss < state.best_loss)
     counts = state.active & budget.may_stop & jnp.isfinite(loss)
     waited = jnp.where(better, 0, state.since_best + counts)
     return State(

@@ -1,60 +1,199 @@
-"""A fit from beginning to end: tables → problem → training → held-out rows → fitted models.
+"""A fit from beginning to end.
 
-Several tables of one shape train as lanes of one program, and so do the members of an ensemble.
+    graph        the DAG, searched in the sources' tables or given            `graph.py`
+    structure    encoder and decoder on that DAG: E                           `stages.py`
+    label        the label's experts on the trained encoder, sources left out `stages.py`
+    build        weights of the experts, held-out rows, the fitted model      `build.py`
+
+No stage changes what an earlier one has learned. The paper's form and the baselines on our network
+train everything in one stage. Several tables of one shape train as lanes of one program, and so do
+the members of an ensemble.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from .._runtime.cache import compilation_cache
-from .._runtime.compile import BackgroundCompiler, clear_if_full
+from .._runtime.compile import clear_if_full
 from .._runtime.progress import progress
 from ..data.sample import Sample, learn_table
 from ..inference.fitted import Fit
-from .assemble import assemble
-from .build import build, source_summary_call
+from ..model.parameters import split_folds
+from .assemble import Assembled, Data, joint, label_stage, structure_stage
+from .build import Learned, build
 from .checkpoint import Checkpoint
+from .folds import equal_weights
+from .graph import find_graph
 from .heldout import evaluate_heldout
-from .loop import train
+from .left_out import fold_errors
+from .loop import Trained, train
 from .problem import Problem
 from .settings import Settings
 from .step import Trainer
+from .structure import measure
 
 
 def fit_models(
     samples: Sequence[Sample],
     settings: Settings,
     by: Callable[[Trainer, Problem], tuple[Trainer, Problem]] = lambda *usual: usual,
+    graph: nx.DiGraph | None = None,
 ) -> list[Fit]:
     """Train one model per sample; all samples must have the same padded shape.
 
-    `by` may replace the usual trainer and problem by those of another method.
+    `by` may replace the usual trainer and problem of a one-stage training by those of another
+    method; `graph` is one that the user gave.
     """
     tables = [learn_table(s) for s in samples]
     seeds = member_seeds(settings)
     clear_if_full()
     with compilation_cache():
-        problem, trainer, plan = assemble(samples, tables, settings, seeds)
-        trainer, problem = by(trainer, problem)
-        keys = jnp.stack([jax.random.key(s) for _ in samples for s in seeds])
-        checkpoint = Checkpoint.open(settings.checkpoint, trainer, plan, problem, seeds)
-        compiler = BackgroundCompiler(source_summary_call(samples[0], tables[0], trainer, settings))
-        with progress(plan.max_epochs, "training", settings.verbose) as bar:
-            result = train(
-                *(trainer, problem, keys, plan, checkpoint),
-                on_progress=lambda epoch, loss: bar.update(epoch, validation=loss),
-                then=evaluate_heldout,
-            )
-        problem = result.applied_to(problem)
-        heldout = evaluate_heldout(trainer, problem, jnp.asarray(result.vectors))
-        compiler.wait()
+        if settings.form.graph_first:
+            graphs = [
+                find_graph(s, t, settings, graph) for s, t in zip(samples, tables, strict=True)
+            ]
+            data = Data.of(samples, tables, settings, seeds, graphs)
+            learned = replace(_train_on_graph(data), graphs=graphs)
+        else:
+            data = Data.of(samples, tables, settings, seeds, None)
+            learned = _train_jointly(data, by)
         return [
-            build(sample, table, settings, trainer, problem, result, heldout, position)
+            build(sample, table, settings, learned, position)
             for position, (sample, table) in enumerate(zip(samples, tables, strict=True))
         ]
+
+
+def _train_on_graph(data: Data) -> Learned:
+    """Structure, then label: two trainings, the second on what the first has learned."""
+    structure, label = structure_stage(data), label_stage(data)
+    first = _stage(data, structure, "structure", then=[measure])
+    if first.interrupted:
+        raise KeyboardInterrupt
+    encoders = best_of_members(first, data)
+    ending = [fold_errors] if _has_numbers(data) and label.trainer.sizes.n_fold else []
+    second = _stage(data, label, "label", start=encoders, then=ending)
+    sizes, vectors, folds = label.trainer.sizes, second.vectors, None
+    if sizes.n_fold:
+        split = [split_folds(sizes, jnp.asarray(v)) for v in vectors]
+        sizes = split[0][0]
+        vectors, folds = (np.stack([np.asarray(s[k]) for s in split]) for k in (1, 2))
+    formulation = replace(structure.trainer.formulation, predicts_label=True)
+    trainer = Trainer(
+        sizes, formulation, data.batch_rows, structure.trainer.decoder_rows, data.settings.alternating
+    )
+    weights: Any = np.stack([equal_weights(sizes)] * data.n_lanes)
+    problem = replace(label.problem, stack_weights=weights, blanket=None)
+    errors = None
+    if ending:
+        errors = np.asarray(fold_errors(label.trainer, label.problem, second.vectors))
+    measured = measure(structure.trainer, structure.problem, jnp.asarray(encoders))
+    _forget(data, "structure", "label", interrupted=second.interrupted)
+    return Learned(
+        trainer=trainer,
+        problem=problem,
+        vectors=vectors,
+        fold_vectors=folds,
+        fold_errors=errors,
+        graphs=None,
+        measured=tuple(np.asarray(m) for m in measured),  # type: ignore[arg-type]
+        history=np.concatenate([_told(first, "structure"), _told(second, "label")], axis=1),
+        heldout=evaluate_heldout(trainer, problem, jnp.asarray(vectors)),
+        interrupted=second.interrupted,
+    )
+
+
+def _train_jointly(
+    data: Data, by: Callable[[Trainer, Problem], tuple[Trainer, Problem]]
+) -> Learned:
+    stage = joint(data)
+    trainer, problem = by(stage.trainer, stage.problem)
+    stage = Assembled(problem, trainer, stage.plan)
+    found = _stage(data, stage, "training", then=[measure, evaluate_heldout])
+    measured = measure(trainer, problem, jnp.asarray(found.vectors))
+    _forget(data, "training", interrupted=found.interrupted)
+    return Learned(
+        trainer=trainer,
+        problem=problem,
+        vectors=found.vectors,
+        fold_vectors=None,
+        fold_errors=None,
+        graphs=None,
+        measured=tuple(np.asarray(m) for m in measured),  # type: ignore[arg-type]
+        history=found.history,
+        heldout=evaluate_heldout(trainer, problem, jnp.asarray(found.vectors)),
+        interrupted=found.interrupted,
+    )
+
+
+def best_of_members(found: Trained, data: Data) -> NDArray[np.float32]:
+    """For all members of a sample the encoder and decoder of the one that reconstructs best.
+
+    So E is one quantity, with one set of coordinates.
+    """
+    members = len(data.seeds)
+    best = [
+        first + int(np.argmin(found.losses[first : first + members]))
+        for first in range(0, data.n_lanes, members)
+    ]
+    return np.repeat(found.vectors[best], members, axis=0)
+
+
+def _stage(
+    data: Data,
+    stage: Assembled,
+    name: str,
+    then: Sequence[Callable],
+    start: NDArray | None = None,
+) -> Trained:
+    settings, seeds = data.settings, data.seeds
+    keys = jnp.stack([jax.random.key(s) for _ in data.samples for s in seeds])
+    checkpoint = Checkpoint.open(
+        *(_checkpoint_path(settings, name), stage.trainer, stage.plan, stage.problem, seeds)
+    )
+    with progress(stage.plan.max_epochs, name, settings.verbose) as bar:
+
+        def show(epoch: int, loss: float) -> None:
+            bar.update(epoch, validation=loss)
+
+        return train(
+            *(stage.trainer, stage.problem, keys, stage.plan, checkpoint),
+            on_progress=show,
+            then=then,
+            start=start,
+        )
+
+
+def _checkpoint_path(settings: Settings, stage: str) -> str | None:
+    """The user's file; the second stage has one of its own beside it."""
+    path = settings.checkpoint
+    return f"{path}.label" if path is not None and stage == "label" else path
+
+
+def _forget(data: Data, *stages: str, interrupted: bool) -> None:
+    """Remove the checkpoints of a training that has come to its end."""
+    for stage in stages:
+        checkpoint = Checkpoint.open(_checkpoint_path(data.settings, stage))
+        if checkpoint is not None and not interrupted:
+            checkpoint.remove()
+
+
+def _told(found: Trained, stage: str) -> NDArray:
+    """The history of a stage, with NaN for the terms that it does not have."""
+    absent = {"structure": (0, 3, 4), "label": (2, 3, 4)}[stage]
+    history = found.history.copy()
+    history[..., absent] = np.nan
+    return history
+
+
+def _has_numbers(data: Data) -> bool:
+    return data.tables[0].label.kind == "continuous"
 
 
 def member_seeds(settings: Settings) -> list[int]:

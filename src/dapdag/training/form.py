@@ -14,34 +14,33 @@ class Form:
     ----------
     environment : an encoder infers E, and decoder and label networks see it.
     decoder : every variable is reconstructed from its parents, on a graph.
-    exact_graph : the graph is read off during training and masks the decoder's filters; else a
-        penalty on cycles is all that makes it acyclic.
+    graph_first : the graph is found or given before training, the decoder is trained on it, and
+        the label's experts after that; else everything is trained at once, and a penalty on cycles
+        is all that makes the graph acyclic.
     label_networks : the label has networks of its own, which see all features; else it is
         predicted through its own structural filter.
-    stacking : beside the label networks with E there are pooled ones; weights estimated on
-        left-out sources combine them.
+    stacking : several experts predict the label; weights estimated on left-out sources combine
+        them.
     """
 
     environment: bool
     decoder: bool
-    exact_graph: bool
+    graph_first: bool
     label_networks: bool
     stacking: bool
 
-    def for_samples(self, samples: Sequence[Sample], n_predictors: int) -> "Form":
+    def for_samples(self, samples: Sequence[Sample]) -> "Form":
         """The pieces that these samples can support.
 
-        With one domain the effect of E cannot be learned; without E, or with one network, there
-        is nothing to stack.
+        With one domain the effect of E cannot be learned, and no source can be left out.
         """
         environment = self.environment and all(len(s.domain_labels) > 1 for s in samples)
-        stacking = self.stacking and environment and n_predictors > 1
+        stacking = self.stacking and environment and all(s.n_sources > 1 for s in samples)
         return replace(self, environment=environment, stacking=stacking)
 
 
-DAPDAG = Form(environment=True, decoder=True, exact_graph=True, label_networks=True, stacking=True)
-PAPER = replace(DAPDAG, exact_graph=False, label_networks=False, stacking=False)
+DAPDAG = Form(environment=True, decoder=True, graph_first=True, label_networks=True, stacking=True)
+PAPER = replace(DAPDAG, graph_first=False, label_networks=False, stacking=False)
 CASTLE = replace(PAPER, environment=False)
-# Without a graph none is read off on the way: the best weights may come from any epoch.
-BRM = replace(DAPDAG, decoder=False, exact_graph=False, stacking=False)
+BRM = replace(DAPDAG, decoder=False, graph_first=False, stacking=False)
 MLP = replace(BRM, environment=False)

@@ -37,7 +37,7 @@ def evaluate_heldout(
 
         masks = jnp.asarray(hiding_masks(trainer.sizes.variables))
         learned = noise_scale(trainer.network(vector).label_log_scale())
-        losses = jnp.full((problem.in_fold.shape[0], trainer.sizes.variables), jnp.nan)
+        losses = jnp.full((problem.blocks.n_rows.shape[0], trainer.sizes.variables), jnp.nan)
         if trainer.formulation.uses_structure:
             losses = heldout_losses(trainer, problem, vector)
         return learned, jax.lax.map(with_visible, masks), losses

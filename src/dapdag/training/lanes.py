@@ -26,26 +26,18 @@ EPOCHS_PER_CALL = 10
 MOST_CALLS = 4
 
 
-def next_budgets(plan: Plan, epoch: int, own_networks: bool, calls: int) -> list[Budget]:
-    """The budgets of the next calls, up to the next event (stacking, graph, end), never past it.
-
-    `own_networks` says whether the label has networks beside the decoder: then the best weights
-    may come from before the graph is fixed.
-    """
-    events = [plan.stack_at, plan.graph_at, plan.max_epochs]
-    until = min(event for event in events if event is not None and event > epoch)
-    graph_fixed = plan.graph_at is None or epoch >= plan.graph_at
+def next_budgets(plan: Plan, epoch: int, calls: int) -> list[Budget]:
+    """The budgets of the next calls."""
     return [
         Budget(
             first_epoch=jnp.int32(first),
-            n_epochs=jnp.int32(min(EPOCHS_PER_CALL, until - first)),
+            n_epochs=jnp.int32(min(EPOCHS_PER_CALL, plan.max_epochs - first)),
             max_epochs=jnp.float32(plan.max_epochs),
             steps=jnp.int32(plan.steps),
             patience=jnp.int32(plan.patience),
-            may_stop=jnp.bool_(graph_fixed and first >= plan.first_stop),
-            keeps_best=jnp.bool_(graph_fixed or own_networks),
+            may_stop=jnp.bool_(first >= plan.first_stop),
         )
-        for first in range(epoch, until, EPOCHS_PER_CALL)[:calls]
+        for first in range(epoch, plan.max_epochs, EPOCHS_PER_CALL)[:calls]
     ]
 
 
@@ -89,7 +81,7 @@ def advance(
 def lower_advance(trainer: Trainer, problem: Problem, blank: State, plan: Plan) -> Any:
     """The program of one part, traced and ready to be compiled; all parts will find it made."""
     size = _lanes_per_part(len(blank.active))
-    budget = next_budgets(plan, 0, own_networks=True, calls=1)[0]
+    budget = next_budgets(plan, 0, calls=1)[0]
     program: Any = _advance
     return program.lower(trainer, _lanes(problem, 0, size), _lanes(blank, 0, size), budget)
 

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from ..data.blocks import Blocks
-from ..inference.parts import ALL, Parts
 from ..model import Layout, Network, Sizes
+from ..model.mechanisms import Blanket
 from ..model import objective as obj
 from ..model.parameters import ravel
 from .optimiser import Moments
@@ -22,11 +22,7 @@ from .schedule import Schedule
 
 
 class Problem(eqx.Module):
-    """Data, weights of the loss and schedule.
-
-    `in_fold` and `stack_weights` change once, when stacking weights are estimated; `parents` and
-    `encoder_frozen` when the graph is fixed.
-    """
+    """Data, weights of the loss and schedule."""
 
     blocks: Blocks
     layout: Layout
@@ -36,7 +32,7 @@ class Problem(eqx.Module):
     smallest_batch: Array  # as a share of the domain
     in_fold: Array  # [domains, networks], 1 where a label network is trained on a domain
     stack_weights: Array  # [networks], sums to 1
-    encoder_frozen: Array
+    blanket: Blanket | None  # where the label's mechanisms are trained
 
 
 class State(eqx.Module):
@@ -62,34 +58,16 @@ class Budget(eqx.Module):
     steps: Array  # per epoch
     patience: Array
     may_stop: Array  # counts patience only when true
-    keeps_best: Array
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train and how to read the graph.
-
-    Attributes
-    ----------
-    stack_at : epoch at which the stacking weights are estimated on left-out sources; from then on
-        all label networks are trained on all sources. None if no source is left out.
-    graph_at : epoch at which the graph is read off and the filters are masked by it; None keeps
-        the paper's soft constraint to the end.
-    threshold : an edge needs at least this strength (standard deviations of the child per
-        standard deviation of the parent).
-    groups : for each lane, the estimator that it is a member of: members share one graph.
-    parts : which mechanisms are on; all but in `benchmarks/parts.py`.
-    """
+    """How long to train; patience counts from epoch `first_stop` on."""
 
     max_epochs: int
     steps: int
     patience: int
     first_stop: int
-    stack_at: int | None
-    graph_at: int | None
-    threshold: float
-    groups: tuple[int, ...]
-    parts: Parts = ALL
 
 
 def initial_state(sizes: Sizes, key: PRNGKeyArray) -> State:

@@ -9,15 +9,14 @@ class Schedule(eqx.Module):
     """All in shares of the whole training; one array element per lane.
 
     The acyclicity penalty grows linearly to its full weight over the first `ramp`, then
-    geometrically by the factor `penalty_growth` until `graph_at`, where the graph is read off. The
-    learning rate falls along a cosine to `final_rate` of its start; `label_rate` multiplies that of
-    the label networks. `decay` shrinks all weights (AdamW).
+    geometrically by the factor `penalty_growth` until the end. The learning rate falls along a
+    cosine to `final_rate` of its start; `label_rate` multiplies that of the label's networks. `decay`
+    shrinks all weights (AdamW).
     """
 
     rate: Array
     final_rate: Array
     ramp: Array
-    graph_at: Array
     penalty_growth: Array
     decay: Array
     label_rate: Array
@@ -28,5 +27,5 @@ class Schedule(eqx.Module):
 
     def penalty_factor(self, progress: Float[Array, ""]) -> Float[Array, ""]:
         linear = jnp.clip(progress / self.ramp, 0.0, 1.0)
-        late = jnp.clip((progress - self.ramp) / jnp.maximum(self.graph_at - self.ramp, 1e-6), 0, 1)
+        late = jnp.clip((progress - self.ramp) / (1.0 - self.ramp), 0.0, 1.0)
         return linear * self.penalty_growth**late

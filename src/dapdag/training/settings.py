@@ -28,6 +28,7 @@ class Settings:
     n_shared: int = 1
     n_predictors: int = 4
     n_members: int = 2
+    structure: Any = "search"
     form: Form = DAPDAG  # which pieces the method consists of
     max_epochs: int = 100
     patience: int = 20

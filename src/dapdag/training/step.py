@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ..model import Network, Sizes
 from ..model import objective as obj
@@ -43,6 +43,38 @@ class Trainer:
 
     def start(self, key: PRNGKeyArray) -> State:
         return initial_state(self.sizes, key)
+
+    def loss(
+        self,
+        problem: Problem,
+        weights: obj.Weights,
+        network: Network,
+        domain: Array,
+        batch: obj.Batch,
+        normal: Float[Array, " dim"],
+    ) -> tuple[Float[Array, ""], Float[Array, " terms"]]:
+        """What a step descends, and its terms."""
+        return obj.objective(
+            *(self.formulation, weights, network, problem.layout, problem.parents, batch),
+            *(self.decoder_rows, normal, problem.in_fold[domain]),
+        )
+
+    def trained(self, length: int) -> Bool[Array, " parameters"]:
+        """Which weights of a vector of this length a step moves."""
+        return jnp.ones(length, dtype=bool)
+
+    def validation_loss(
+        self, problem: Problem, network: Network, batch: obj.Batch
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Mean loss of one domain's validation rows, which early stopping follows, and its
+        weight: here that of the label."""
+        layout = problem.layout
+        inputs = layout.inputs(batch.values, batch.observed)
+        env = self.environment(problem, network, batch.values, batch.observed, batch.present)
+        means = network.label_means(layout, problem.parents, inputs, env[None])[0]
+        stacked = jnp.tensordot(problem.stack_weights, means, 1)
+        loss = obj.loss_of_means(self.formulation, layout, network, stacked, batch)
+        return loss, (batch.present * batch.observed[:, -1]).sum()
 
     def step(
         self, problem: Problem, state: State, progress: Array
@@ -81,24 +113,16 @@ def _one_step(
 
     def gradient_at(vector: Array) -> tuple[Array, Array]:
         def loss(vector: Array) -> tuple[Array, Array]:
-            return obj.objective(
-                trainer.formulation,
-                weights,
-                trainer.network(vector),
-                problem.layout,
-                problem.parents,
-                batch,
-                trainer.decoder_rows,
-                normal,
-                problem.in_fold[domain],
-            )
+            return trainer.loss(problem, weights, trainer.network(vector), domain, batch, normal)
 
         gradient, terms = jax.grad(loss, has_aux=True)(vector)
         return clipped(gradient, in_encoder), terms
 
-    slices, length = slices_of(trainer.sizes), state.vector.shape[0]
-    in_encoder = jnp.arange(length) < slices.encoder.stop
-    rate = jnp.where(slices.mask(slices.label, length), problem.schedule.label_rate, 1.0)
+    length = state.vector.shape[0]
+    slices, place = slices_of(trainer.sizes), jnp.arange(length)
+    in_encoder = place < slices.encoder.stop
+    in_label = (place >= slices.label.start) & (place < slices.size)
+    rate = jnp.where(in_label, problem.schedule.label_rate, 1.0)
     gradient, terms = gradient_at(state.vector)
     if trainer.alternating:
         # The decoder's gradient is taken at the weights that the encoder's step leads to.
@@ -107,7 +131,7 @@ def _one_step(
         second, terms = gradient_at(halfway)
         gradient = jnp.where(in_encoder, gradient, second)
     vector, moments = moved(problem.schedule, state, gradient, progress, rate)
-    vector = jnp.where(in_encoder & problem.encoder_frozen, state.vector, vector)
+    vector = jnp.where(trainer.trained(length), vector, state.vector)
     return accepted(state, vector, moments, terms[-1], trainer.average_steps), terms
 
 

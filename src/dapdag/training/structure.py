@@ -1,40 +1,16 @@
-"""The graph that a decoder has learned: strengths of its edges, and a DAG read off them."""
+"""Strengths of the edges of a trained decoder, and of E."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
 from .._runtime.compile import Effort, jit
-from ..graph import DAG, extract_dag
 from ..model.constants import STRENGTH_ROWS
 from ..model.strength import mean_strength
-from .problem import Plan, Problem
+from .problem import Problem
 from .step import Trainer
-
-
-@dataclass(frozen=True)
-class Structure:
-    """What was read off when the graph was fixed, per lane."""
-
-    adjacency: np.ndarray
-    strength: np.ndarray
-    dags: list[DAG]
-
-    @property
-    def masks(self) -> np.ndarray:
-        """[lanes, variables, variables], 1 where an edge may act."""
-        return np.stack([dag.mask for dag in self.dags]).astype(np.float32)
-
-
-def read_graphs(adjacency: np.ndarray, strength: np.ndarray, plan: Plan) -> Structure:
-    """One DAG per group of lanes, from the mean strength over the group."""
-    groups = np.asarray(plan.groups)
-    dags = {g: extract_dag(strength[groups == g].mean(0), plan.threshold) for g in set(plan.groups)}
-    return Structure(adjacency, strength, [dags[g] for g in plan.groups])
 
 
 @jit(Effort.QUICK_TO_COMPILE)
