@@ -6,7 +6,7 @@ from dapdag.structure.residuals import density_gain, marginal_gain
 
 
 def _gain(values):
-    return float(density_gain(values[:, None], len(values))[0])
+    return float(density_gain(values[None], len(values))[0])
 
 
 def test_normal_noise_costs_and_gains_nothing():
@@ -33,5 +33,5 @@ def test_long_tails_of_a_column_are_worth_more_on_the_normal_scale():
 
 def test_few_values_have_no_density():
     values = np.random.default_rng(4).integers(5, size=500).astype(float)
-    assert density_gain(values[:, None], 5)[0] == 0
+    assert density_gain(values[None], 5)[0] == 0
     assert marginal_gain(values, 5) == -np.inf

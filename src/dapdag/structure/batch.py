@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,19 +16,38 @@ N_TARGETS = 2
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Moments of parent sets of one size.
+    """Parent sets of one size; what of their moments is needed is gathered when it is.
 
     Terms are the constant, the parents' own features, their products, and the target on both
     scales, in this order.
     """
 
-    gram: Array  # [sets, sites, terms, terms]
-    count: Array  # [sites]
-    position: Array  # [sites]: on the main axis of the sites
-    precision: Array  # [sets, terms - 2]: prior, in units of the noise
+    dictionary: Dictionary
     columns: NDArray[np.intp]  # [sets, terms]: positions in the dictionary
     n_parents: int
-    width: int
+
+    @property
+    def width(self) -> int:
+        return self.dictionary.layout.width
+
+    @property
+    def count(self) -> Array:
+        """Rows of each site."""
+        return self.dictionary.moments.count
+
+    @property
+    def position(self) -> Array:
+        """Place of each site on the main axis of the sites."""
+        return self.dictionary.features.position
+
+    @cached_property
+    def precision(self) -> Array:
+        """Prior precision of the terms, in units of the noise: [sets, terms - 2]."""
+        return self.dictionary.prior_precision[self.columns[:, :-N_TARGETS]]
+
+    @property
+    def n_sets(self) -> int:
+        return len(self.columns)
 
     @property
     def n_additive(self) -> int:
@@ -36,37 +55,54 @@ class Batch:
 
     @property
     def n_terms(self) -> int:
-        return int(self.precision.shape[1])
+        return int(self.columns.shape[1]) - N_TARGETS
 
     @property
     def n_rows(self) -> float:
         return float(self.count.sum())
 
-    def weighted_sums(self, weight: Array) -> Array:
-        """Σ w G, Σ w e G and Σ w e² G over sites at positions e: [sets, 3, terms, terms]."""
-        n_sets, n_sites, n_all, _ = self.gram.shape
-        e = self.position
-        weights = weight[:, None, :] * np.stack([np.ones(n_sites), e, e**2])
-        sums = weights @ self.gram.reshape(n_sets, n_sites, n_all**2)
-        return np.asarray(sums.reshape(n_sets, 3, n_all, n_all))
+    @cached_property
+    def _flat(self) -> NDArray[np.intp]:
+        """Positions of the terms' products in a Gram matrix: [sets, terms, terms]."""
+        size = self.dictionary.layout.size
+        return np.asarray(self.columns[:, :, None] * size + self.columns[:, None, :])
 
     @cached_property
-    def equal_sums(self) -> Array:
-        """The same for equal weights."""
-        return self.weighted_sums(np.ones((len(self.gram), len(self.count))))
+    def gram(self) -> Array:
+        """Gram matrix of every site: [sets, sites, terms, terms]."""
+        moments = self.dictionary.moments.gram
+        out = np.empty((self.n_sets, len(moments), *self._flat.shape[1:]))
+        for m, whole in enumerate(moments):
+            out[:, m] = np.take(whole, self._flat)
+        return out
+
+    def site_rows(self, terms: NDArray[np.intp], weight: Array | None) -> Array:
+        """Rows of the sites' Gram matrices, times a weight: [sets, sites, rows, terms]."""
+        if weight is not None or "gram" in vars(self):
+            rows = self.gram[:, :, terms]
+            return rows if weight is None else rows * weight[:, :, None, None]
+        flat = self._flat[:, terms]
+        out = np.empty((self.n_sets, len(self.count), *flat.shape[1:]))
+        for m, whole in enumerate(self.dictionary.moments.gram):
+            out[:, m] = np.take(whole, flat)
+        return out
+
+    def total(self, weight: Array | None, power: int = 0) -> Array:
+        """Σ w e^power G over sites at positions e: [sets, terms, terms]."""
+        if weight is None:
+            return np.take(self.dictionary.site_sums[power], self._flat)
+        n_sets, n_sites, n_all, _ = self.gram.shape
+        scaled = (weight * self.position**power)[:, None, :]
+        sums = scaled @ self.gram.reshape(n_sets, n_sites, n_all**2)
+        return np.asarray(sums.reshape(n_sets, n_all, n_all))
 
     def take(self, which: NDArray[np.intp]) -> Batch:
         """Some of the sets."""
-        if len(which) == len(self.gram):
+        if len(which) == self.n_sets:
             return self
-        some = replace(
-            self,
-            gram=self.gram[which],
-            precision=self.precision[which],
-            columns=self.columns[which],
-        )
-        # a sum over many sites is worth keeping
-        vars(some)["equal_sums"] = self.equal_sums[which]
+        some = Batch(self.dictionary, self.columns[which], self.n_parents)
+        if "gram" in vars(self):
+            vars(some)["gram"] = self.gram[which]
         return some
 
 
@@ -77,18 +113,4 @@ def make_batch(dictionary: Dictionary, parent_sets: list[tuple[int, ...]]) -> Ba
         [[*layout.additive(s), *layout.products(s), TARGET, NORMAL_TARGET] for s in parent_sets],
         dtype=np.intp,
     )
-    moments = dictionary.moments.gram
-    n_terms = columns.shape[1]
-    flat = columns[:, :, None] * layout.size + columns[:, None, :]
-    gram = np.empty((len(columns), len(moments), n_terms, n_terms))
-    for m, whole in enumerate(moments):
-        gram[:, m] = np.take(whole.ravel(), flat)
-    return Batch(
-        gram=gram,
-        count=dictionary.moments.count,
-        position=dictionary.features.position,
-        precision=dictionary.prior_precision[columns[:, :-N_TARGETS]],
-        columns=columns,
-        n_parents=len(parent_sets[0]),
-        width=layout.width,
-    )
+    return Batch(dictionary, columns, len(parent_sets[0]))

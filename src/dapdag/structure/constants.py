@@ -119,6 +119,9 @@ MAX_CANDIDATES = 8
 CANDIDATE_MARGIN = 10.0
 # Degree of the main effects in the forward selection.
 SCREEN_DEGREE = 5
+# A parent set is scored in full if its estimate by the models of its subsets is at most this many
+# nats below the best of them. A parent that does not matter costs some nine nats.
+SCREEN_MARGIN = 5.0
 # Parent sets up to this size are all scored; larger ones grow from the best `BEAM_WIDTH`.
 FULL_SIZE = 2
 BEAM_WIDTH = 5

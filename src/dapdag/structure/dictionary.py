@@ -156,10 +156,18 @@ class Dictionary:
     layout: Layout
     prior_precision: Array  # [layout.size]; 0 for the target
     moments: SiteMoments
+    values: NDArray[np.float32]  # [layout.size, rows]: enough for densities of residuals
 
     def rows(self, rows: slice | NDArray[np.intp]) -> Array:
         """Values of the dictionary on some rows: [rows, layout.size]."""
-        return _evaluate(self.features, self.target, self.candidates, self.layout, rows)
+        return _evaluate(self.features, self.target, self.candidates, self.layout, rows).T
+
+    @cached_property
+    def site_sums(self) -> Array:
+        """Σ G, Σ e G and Σ e² G over sites at positions e: [3, layout.size, layout.size]."""
+        e, gram = self.features.position, self.moments.gram
+        weights = np.stack([np.ones(len(e)), e, e**2])
+        return np.asarray((weights @ gram.reshape(len(e), -1)).reshape(3, *gram.shape[1:]))
 
 
 def build_dictionary(features: Features, target: int, candidates: tuple[int, ...]) -> Dictionary:
@@ -167,9 +175,11 @@ def build_dictionary(features: Features, target: int, candidates: tuple[int, ...
     table = features.table
     layout = Layout(len(candidates), features.width)
     gram = np.zeros((table.n_sites, layout.size, layout.size))
+    values = np.empty((layout.size, table.n_rows), dtype=np.float32)
     for m, rows in chunks(table.bounds):
         block = _evaluate(features, target, candidates, layout, rows)
-        gram[m] += block.T @ block
+        gram[m] += block @ block.T
+        values[:, rows] = block
     moments = SiteMoments(np.diff(table.bounds).astype(float), gram)
     return Dictionary(
         features,
@@ -178,6 +188,7 @@ def build_dictionary(features: Features, target: int, candidates: tuple[int, ...
         layout,
         _prior_precision(features, candidates, layout),
         moments,
+        values,
     )
 
 
@@ -188,6 +199,7 @@ def _evaluate(
     layout: Layout,
     rows: slice | NDArray[np.intp],
 ) -> Array:
+    """Values of the dictionary: [layout.size, rows]."""
     own = [features.of(k, rows).T for k in candidates]  # [width, rows] each
     scores = [np.asarray(features.standardised(k, rows)[1]) for k in candidates]
     raw, normal = features.standardised(target, rows)
@@ -200,7 +212,7 @@ def _evaluate(
         for d in range(b + 1, layout.n):
             # the product of the linear features is the first of the pair's terms
             np.multiply(out[at], own[d][0], out=out[layout.triples[a, b, d]])
-    return out.T
+    return out
 
 
 def _pair_terms(a: Array, b: Array, u_a: Array, u_b: Array, out: Array) -> None:

@@ -54,12 +54,13 @@ def fit_models(batch: Batch, level: int, weight: Array | None, relaxed: Array) -
     total[:, diagonal[p:], diagonal[p:]] += 1e3 * n
     values, noises = [], []
     for nesting in nested_models(batch.n_parents, batch.width):
-        order = np.concatenate([nesting.order, diagonal[p:]])
-        flat = order[:, None] * len(order) + order
+        q = nesting.sizes[-1]
+        order = np.concatenate([nesting.order[:q], diagonal[p:]])
+        flat = order[:, None] * len(diagonal) + order
         L = np.linalg.cholesky(np.take(total.reshape(len(total), -1), flat, axis=1))
-        explained = np.cumsum(L[:, p:, :p] ** 2, axis=2)
-        log_diagonal = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :p])
-        penalty = np.cumsum(log_diagonal - np.log(prior)[:, nesting.order], axis=1)
+        explained = np.cumsum(L[:, q:, :q] ** 2, axis=2)
+        log_diagonal = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)[:, :q])
+        penalty = np.cumsum(log_diagonal - np.log(prior)[:, order[:q]], axis=1)
         last = np.array(nesting.sizes) - 1
         rss = np.maximum(squares - explained[:, :, last], c.NOISE_FLOOR * n)
         cost = penalty[:, None, last] + sites.log_det[:, None, None]
@@ -75,8 +76,7 @@ def noise_weights(
 
     One step from the fit with equal noise. The M − 1 free variances cost 1/2 log(n / M) each.
     """
-    n_sites = len(batch.count)
-    everything = np.full(len(batch.gram), FULL_MODEL)
+    everything = np.full(batch.n_sets, FULL_MODEL)
     coefficients = residual_terms(batch, level, None, relaxed, target, everything)
     rss = np.einsum("bmi,bmi->bm", coefficients, (batch.gram @ coefficients[..., None])[..., 0])
     rss = np.maximum(rss, c.NOISE_FLOOR * batch.count)
@@ -86,8 +86,13 @@ def noise_weights(
     log_mean = (batch.count * np.log(variance)).sum(axis=1, keepdims=True) / n
     ratio = np.clip(variance / np.exp(log_mean), 1 / c.NOISE_RATIO, c.NOISE_RATIO)
     weight = 1.0 / ratio
-    bonus = 0.5 * np.log(weight) @ batch.count - 0.5 * (n_sites - 1) * np.log(n / n_sites)
-    return weight, bonus
+    return weight, noise_bonus(weight, batch.count)
+
+
+def noise_bonus(weight: Array, count: Array) -> Array:
+    """What noise precisions [sets, sites] add to the evidence, less the cost of M − 1 of them."""
+    n, n_sites = count.sum(), len(count)
+    return np.asarray(0.5 * np.log(weight) @ count - 0.5 * (n_sites - 1) * np.log(n / n_sites))
 
 
 def residual_terms(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import N_TARGETS, Batch
-from dapdag.structure.evidence import Fit, fit_models, noise_weights, residual_terms
+from dapdag.structure.evidence import Fit, fit_models, noise_bonus, noise_weights, residual_terms
 from dapdag.structure.statistics import Array
 
 
@@ -25,10 +25,22 @@ class Choice:
     weight: Array  # [sets, sites]: noise precision relative to the mean
     noise: Array  # noise variance as a share of the target's variance
     relaxed: Array  # factor on the prior precision
+    density: Array  # part of the value that is due to the density of the residuals
 
     def take(self, which: NDArray[np.intp]) -> Choice:
         """Some of the sets."""
         return Choice(**{name: values[which] for name, values in vars(self).items()})
+
+    def with_density(self, gain: Array) -> Choice:
+        """The same models with a density of the residuals that is worth `gain` nats."""
+        return replace(self, value=self.value + gain, density=gain)
+
+
+def stack(choices: list[Choice]) -> Choice:
+    """Choices of several batches in one."""
+    return Choice(
+        **{name: np.concatenate([vars(k)[name] for k in choices]) for name in vars(choices[0])}
+    )
 
 
 def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
@@ -38,13 +50,49 @@ def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
     that scale is not to be tried.
     """
     gains = [0.0, normal_scale_gain][: 1 if normal_scale_gain == -np.inf else N_TARGETS]
-    choices, least_noise = _choose(batch, np.ones(len(batch.gram)), gains)
+    choices, least_noise = _choose(batch, np.ones(batch.n_sets), gains)
     small = np.flatnonzero(least_noise < c.SMALL_NOISE)
     if len(small):
         relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
         again, _ = _choose(batch.take(small), relaxed, gains)
         choices = [better_of(old, new, small) for old, new in zip(choices, again, strict=True)]
     return choices
+
+
+def extended_models(
+    batch: Batch, subset: Choice, levels: list[set[int]], normal_scale_gain: float
+) -> Choice:
+    """The best terms of each set, with all else as in the model of one of its subsets.
+
+    Besides the subset's level of site effects, `levels` are tried.
+    """
+    gains = np.array([0.0, normal_scale_gain])
+    best = replace(subset, value=np.full(batch.n_sets, -np.inf))
+    for level in sorted(set().union(*levels)):
+        for unequal in (False, True):
+            which = np.flatnonzero(
+                [level in own for own in levels] & (subset.unequal_noise == unequal)
+            )
+            if not len(which):
+                continue
+            some, old = batch.take(which), subset.take(which)
+            weight = old.weight if unequal else None
+            fit = fit_models(some, level, weight, old.relaxed)
+            every = np.arange(len(which))
+            value, noise = fit.value[every, old.target], fit.noise[every, old.target]
+            at = value.argmax(axis=1)
+            total = value[every, at] + gains[old.target] + old.density
+            if unequal:
+                total = total + noise_bonus(old.weight, batch.count)
+            found = replace(
+                old,
+                value=total,
+                level=np.full(len(which), level, dtype=np.intp),
+                model=at,
+                noise=noise[every, at],
+            )
+            best = better_of(best, found, which)
+    return best
 
 
 def contenders(own: Choice, other: Choice) -> NDArray[np.intp]:
@@ -54,8 +102,8 @@ def contenders(own: Choice, other: Choice) -> NDArray[np.intp]:
 
 def level_evidence(batch: Batch, choice: Choice) -> Array:
     """Evidence of every level, with equal and unequal noise: [sets, levels, 2]."""
-    out = np.full((len(batch.gram), len(c.SITE_LEVELS), 2), -np.inf)
-    everyone = np.arange(len(batch.gram))
+    out = np.full((batch.n_sets, len(c.SITE_LEVELS), 2), -np.inf)
+    everyone = np.arange(batch.n_sets)
     for level in _levels(batch):
         fit = fit_models(batch, level, None, choice.relaxed)
         out[:, level, 0] = fit.value[everyone, choice.target].max(axis=1)
@@ -68,7 +116,7 @@ def level_evidence(batch: Batch, choice: Choice) -> Array:
 
 def residual_coefficients(batch: Batch, choice: Choice) -> Array:
     """Coefficients of the terms in the residual y − Φβ − Φ_r b_m: [sets, sites, terms]."""
-    out = np.zeros((len(batch.gram), len(batch.count), batch.gram.shape[-1]))
+    out = np.zeros((batch.n_sets, len(batch.count), batch.gram.shape[-1]))
     for level in np.unique(choice.level):
         which = np.flatnonzero(choice.level == level)
         out[which] = residual_terms(
@@ -84,7 +132,7 @@ def residual_coefficients(batch: Batch, choice: Choice) -> Array:
 
 def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choice], Array]:
     """The best model of each set for each target, and the smallest noise under any model."""
-    n_sets, n_sites = len(batch.gram), len(batch.count)
+    n_sets, n_sites = batch.n_sets, len(batch.count)
     equal = np.ones((n_sets, n_sites))
     best: list[Choice] = []
     tried = np.arange(n_sets)
@@ -149,6 +197,7 @@ def _summary(
         weight=weight,
         noise=noise[every, at],
         relaxed=relaxed,
+        density=np.zeros(n_sets),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -18,7 +18,9 @@ from dapdag.structure.models import (
     best_models,
     better_of,
     contenders,
+    extended_models,
     residual_coefficients,
+    stack,
 )
 from dapdag.structure.nesting import EXACT_MODELS
 from dapdag.structure.residuals import density_gain, marginal_gain
@@ -70,72 +72,96 @@ class NumericTarget:
         table = dictionary.features.table
         self._bounds = table.bounds
         self._n_distinct = int(table.n_distinct[dictionary.target])
-        # densities do not need double precision
-        self._block = dictionary.rows(slice(0, table.n_rows)).astype(np.float32)
         own = table.values[:, dictionary.target]
         self.normal_scale_gain = marginal_gain(own, self._n_distinct)
+        self._known: dict[tuple[int, ...], Choice] = {}
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence of parent sets of one size."""
-        found = [self._less_misfit(batch, choice) for batch, choice in self.models(parent_sets)]
-        return np.concatenate(found)
+        """Evidence of parent sets of one size under their most probable models."""
+        for at in self._slices(parent_sets):
+            choice = self._with_density(make_batch(self.dictionary, parent_sets[at]))
+            for k, parents in enumerate(parent_sets[at]):
+                self._known[parents] = choice.take(np.array([k]))
+        return self._known_scores(parent_sets)
 
-    def _less_misfit(self, batch: Batch, choice: Choice) -> Array:
+    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
+        """Evidence of parent sets under the models of their subsets with one parent less.
+
+        The level of site effects, the noise, the scale and the density of the residuals are those
+        of the best subset; the level of any other subset is tried as well. It is close to the
+        evidence where the further parent does not matter, and shows where it does.
+        """
+        for at in self._slices(parent_sets):
+            sets = parent_sets[at]
+            subsets = [[s for s in _one_less(own) if s in self._known] for own in sets]
+            scores = [self._known_scores(own) for own in subsets]
+            best = [
+                self._known[own[int(np.argmax(value))]]
+                for own, value in zip(subsets, scores, strict=True)
+            ]
+            levels = [{int(self._known[s].level[0]) for s in own} for own in subsets]
+            batch = make_batch(self.dictionary, sets)
+            choice = extended_models(batch, stack(best), levels, self.normal_scale_gain)
+            for k, parents in enumerate(sets):
+                self._known[parents] = choice.take(np.array([k]))
+        return self._known_scores(parent_sets)
+
+    def _known_scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence minus what a further parent can gain by the error of an approximation.
 
         Splines and networks follow a curve to within a share of what it explains. A variable
         that depends on a parent picks up some of the rest, and must not count as a parent for it.
         """
+        if not parent_sets:
+            return np.zeros(0)
+        choice = stack([self._known[parents] for parents in parent_sets])
         approximate = ~np.isin(choice.model, EXACT_MODELS) | c.APPROXIMATE_LEVELS[choice.level]
-        explained = np.maximum(choice.value - self._alone, 0.0)
-        return np.asarray(
-            choice.value - c.MISFIT * batch.n_parents * np.where(approximate, explained, 0.0)
-        )
+        explained = np.where(approximate, np.maximum(choice.value - self._alone, 0.0), 0.0)
+        return np.asarray(choice.value - c.MISFIT * len(parent_sets[0]) * explained)
 
     @cached_property
     def _alone(self) -> float:
         """Evidence without parents."""
-        ((_, choice),) = self.models([()])
-        return float(choice.value[0])
+        return float(self.model(())[1].value[0])
 
-    def models(self, parent_sets: list[tuple[int, ...]]) -> list[tuple[Batch, Choice]]:
-        """Moments and chosen models of parent sets of one size, in batches that fit in memory.
+    def model(self, parents: tuple[int, ...]) -> tuple[Batch, Choice]:
+        """Moments and chosen model of one parent set."""
+        batch = make_batch(self.dictionary, [parents])
+        return batch, self._with_density(batch)
 
-        The value of a choice includes the density of its residuals.
-        """
+    def _slices(self, parent_sets: list[tuple[int, ...]]) -> list[slice]:
+        """Parts of a list of parent sets of one size whose moments fit in memory."""
+        if not parent_sets:
+            return []
         layout = self.dictionary.layout
         n_terms = len(layout.additive(parent_sets[0])) + len(layout.products(parent_sets[0])) + 2
         numbers = n_terms**2 * len(self.dictionary.moments.count)
         size = max(1, c.BATCH_SIZE // numbers)
-        out = []
-        for at in range(0, len(parent_sets), size):
-            batch = make_batch(self.dictionary, parent_sets[at : at + size])
-            out.append((batch, self._with_density(batch)))
-        return out
+        return [slice(at, at + size) for at in range(0, len(parent_sets), size)]
 
     def _with_density(self, batch: Batch) -> Choice:
+        """The most probable models, with the density of their residuals."""
         own, *others = best_models(batch, self.normal_scale_gain)
-        best = replace(own, value=own.value + self.density_gains(batch, own))
+        best = own.with_density(self.density_gains(batch, own))
         for other in others:
             which = contenders(own, other)
             if len(which):
                 some, chosen = batch.take(which), other.take(which)
-                gain = self.density_gains(some, chosen)
-                best = better_of(best, replace(chosen, value=chosen.value + gain), which)
+                found = chosen.with_density(self.density_gains(some, chosen))
+                best = better_of(best, found, which)
         return best
 
     def density_gains(self, batch: Batch, choice: Choice) -> Array:
         """What a density other than the normal adds for the residuals of each set."""
         coefficients = residual_coefficients(batch, choice)
         n_sets, n_sites, _ = coefficients.shape
-        # [sites, dictionary, sets]
-        spread = np.zeros((n_sites, self.dictionary.layout.size, n_sets), dtype=np.float32)
+        values = self.dictionary.values
+        spread = np.zeros((n_sites, n_sets, len(values)), dtype=np.float32)
         for k in range(n_sets):
-            spread[:, batch.columns[k], k] = coefficients[k]
-        residuals = np.empty((len(self._block), n_sets), dtype=np.float32)
+            spread[:, k, batch.columns[k]] = coefficients[k] * np.sqrt(choice.weight[k])[:, None]
+        residuals = np.empty((n_sets, values.shape[1]), dtype=np.float32)
         for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
-            scale = np.sqrt(choice.weight[:, m]).astype(np.float32)
-            residuals[a:b] = (self._block[a:b] @ spread[m]) * scale
+            np.matmul(spread[m], values[:, a:b], out=residuals[:, a:b])
         gain = density_gain(residuals, self._n_distinct)
         return np.asarray(np.where(choice.noise > 2 * c.NOISE_FLOOR, gain, 0.0))
 
@@ -152,6 +178,10 @@ class DiscreteTarget:
         n_sites = self.dictionary.features.table.n_sites
         return discrete_evidence(self.dictionary, self.rows, parents, n_sites)
 
+    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
+        """No estimate: every set contends."""
+        return np.full(len(parent_sets), np.inf)
+
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets."""
         return np.array([self.levels(parents).max() for parents in parent_sets])
@@ -167,50 +197,6 @@ def target_of(
     return NumericTarget(dictionary)
 
 
-def score_parents(
-    features: Features,
-    target: int,
-    candidates: tuple[int, ...],
-    required: tuple[int, ...],
-    max_parents: int,
-) -> ParentScores:
-    """Score all small parent sets, and larger ones that grow from the best.
-
-    Every set holds the required parents. An edge costs `EDGE_PENALTY` + log d.
-    """
-    scorer = target_of(features, target, candidates)
-    n = len(candidates)
-    penalty = c.EDGE_PENALTY + np.log(features.table.n_columns)
-    raw = np.full(1 << n, -np.inf)
-    level = [sum(1 << candidates.index(k) for k in required)]
-    for size in range(len(required), min(max_parents, n) + 1):
-        raw[level] = scorer.scores([_members(mask, n) for mask in level])
-        raw[level] -= penalty * size
-        grown = level if size < c.FULL_SIZE else _beam(raw, level, n)
-        level = sorted({m | 1 << p for m in grown for p in range(n) if not m >> p & 1})
-        if not level:
-            break
-    return ParentScores(candidates, raw)
-
-
-def _beam(raw: Array, level: list[int], n: int) -> list[int]:
-    """Sets that are worth growing: the best of all, and the best without each candidate.
-
-    The latter matter to orders in which that candidate, often a child, comes later. A set that is
-    clearly worse than one of its subsets is not grown.
-    """
-    promising = [
-        mask
-        for mask in level
-        if raw[mask]
-        >= max(raw[mask & ~(1 << p)] for p in range(n) if mask >> p & 1) - c.BEAM_MARGIN
-    ]
-    promising.sort(key=lambda mask: (-raw[mask], mask))
-    kept = set(promising[: c.BEAM_WIDTH])
-    for p in range(n):
-        kept.update([mask for mask in promising if not mask >> p & 1][: c.BEAM_WITHOUT])
-    return sorted(kept)
-
-
-def _members(mask: int, n: int) -> tuple[int, ...]:
-    return tuple(p for p in range(n) if mask >> p & 1)
+def _one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Subsets with one parent less."""
+    return [parents[:k] + parents[k + 1 :] for k in range(len(parents))]

@@ -25,16 +25,16 @@ _ALONE = 1e-3
 
 
 def density_gain(residuals: NDArray[Any], n_distinct: int) -> Array:
-    """Log likelihood gained over the normal law, at least 0, per column of [rows, sets].
+    """Log likelihood gained over the normal law, at least 0, per row of [sets, rows of the table].
 
     `n_distinct` is the number of values of the variable: kernels are wider than their spacing.
     """
-    n_rows, n_sets = residuals.shape
+    n_sets, n_rows = residuals.shape
     if n_distinct < c.MIN_DENSITY_VALUES:
         return np.zeros(n_sets)
-    centred = residuals - residuals.mean(axis=0)
-    spread = centred.std(axis=0)
-    z = centred / np.where(spread > 0, spread, 1.0)
+    centred = residuals - residuals.mean(axis=1, keepdims=True)
+    spread = centred.std(axis=1)
+    z = centred / np.where(spread > 0, spread, 1.0)[:, None]
     gain = _folded(z, 1.0, n_distinct) - n_rows * _NORMAL - c.DENSITY_COST
     return np.where(spread > 0, np.maximum(gain, 0.0), 0.0)
 
@@ -46,7 +46,7 @@ def marginal_gain(z: Array, n_distinct: int) -> float:
     """
     if n_distinct < c.MIN_NORMAL_SCALE_VALUES:
         return -np.inf
-    deviation = (z - np.median(z))[:, None]
+    deviation = (z - np.median(z))[None]
     best = max(float(_folded(deviation, s, n_distinct)[0]) for s in c.TAIL_SCALES)
     return best - len(z) * _NORMAL
 
@@ -55,19 +55,19 @@ def _folded(z: NDArray[Any], scale: float, n_distinct: int) -> Array:
     """Leave-one-out log likelihood of z by a density of t = asinh(z / scale)."""
     t = np.arcsinh(z / scale)
     log_jacobian = -np.log(scale) - 0.5 * np.log1p((z / scale) ** 2)
-    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=0, dtype=float)
+    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=1, dtype=float)
 
 
 def _leave_one_out(t: NDArray[Any], n_distinct: int) -> Array:
     """Σ log of the kernel density of the other rows, for the best of several bandwidths."""
-    n_rows, n_sets = t.shape
-    spread = np.maximum(t.std(axis=0), 1e-12)
-    low, high = t.min(axis=0) - spread, t.max(axis=0) + spread
+    n_sets, n_rows = t.shape
+    spread = np.maximum(t.std(axis=1), 1e-12)
+    low, high = t.min(axis=1) - spread, t.max(axis=1) + spread
     step = (high - low) / _GRID
-    position = (t - low) / step
+    position = (t - low[:, None]) / step[:, None]
     cell = position.astype(np.intp)
     right = position - cell
-    flat = (cell + np.arange(n_sets) * _GRID).ravel()
+    flat = (cell + np.arange(n_sets)[:, None] * _GRID).ravel()
     counts = np.bincount(flat, 1 - right.ravel(), minlength=n_sets * _GRID)
     counts += np.bincount(flat + 1, right.ravel(), minlength=n_sets * _GRID)[: n_sets * _GRID]
     counts = counts.reshape(n_sets, _GRID)

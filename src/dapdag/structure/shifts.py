@@ -24,7 +24,7 @@ def level_table(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...]
         values = target.levels(parents)
         out[: len(values), 0] = values
         return out
-    ((batch, choice),) = target.models([parents])
+    batch, choice = target.model(parents)
     return np.asarray(level_evidence(batch, choice)[0])
 
 
@@ -70,7 +70,7 @@ def edge_weights(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...
     """
     if isinstance(target, DiscreteTarget):
         target = NumericTarget(target.dictionary)
-    ((batch, choice),) = target.models([parents])
+    batch, choice = target.model(parents)
     coefficients = residual_coefficients(batch, choice)[0]  # [sites, terms]
     gram = batch.gram[0]
     layout = target.dictionary.layout

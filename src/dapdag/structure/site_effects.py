@@ -51,27 +51,24 @@ class SiteFit:
 
 def integrate_sites(batch: Batch, level: int, weight: Array | None, relaxed: Array) -> SiteFit:
     """Gram matrix over all sites with the site effects integrated out."""
-    sums = batch.equal_sums if weight is None else batch.weighted_sums(weight)
-    total, n_sets = sums[:, 0], len(sums)
+    total, n_sets = batch.total(weight), batch.n_sets
     terms, precision = site_terms(batch, level)
     if level == 0:
         nothing = np.zeros((n_sets, len(batch.count), 0, total.shape[-1]))
-        return SiteFit(total.copy(), np.zeros(n_sets), terms[:0], nothing[..., :0], nothing)
+        return SiteFit(total, np.zeros(n_sets), terms[:0], nothing[..., :0], nothing)
     along = c.SITE_LEVELS[level].along
     free, shared = (terms[:1], terms[1:]) if along else (terms, terms[:0])
     prior = precision * relaxed[:, None]
-    cross = batch.gram[:, :, free, :]
-    if weight is not None:
-        cross = cross * weight[:, :, None, None]
+    cross = batch.site_rows(free, weight)
     first = _eliminate(total, cross, free, prior[:, : len(free)])
     if not along:
         return first
     # effects along the axis: what the sites' own intercepts leave of Σ e Φ_rᵀΦ and Σ e² Φ_rᵀΦ_r
     intercept = cross[:, :, 0]  # [sets, sites, terms]
     scaled = intercept * (first.inverse[..., 0, 0] ** 2 * batch.position)[..., None]
-    rows = sums[:, 1][:, shared] - scaled[..., shared].mT @ intercept
+    rows = batch.total(weight, 1)[:, shared] - scaled[..., shared].mT @ intercept
     scaled = scaled[..., shared] * batch.position[:, None]
-    own = sums[:, 2][:, shared[:, None], shared] - scaled.mT @ intercept[..., shared]
+    own = batch.total(weight, 2)[:, shared[:, None], shared] - scaled.mT @ intercept[..., shared]
     second = _eliminate(first.total, rows[:, None], shared, prior[:, 1:], own[:, None])
     return replace(first, total=second.total, log_det=first.log_det + second.log_det, along=second)
 
