@@ -187,10 +187,20 @@ def test_notears_finds_a_nonlinear_collider_and_leaves_jax_as_it_was() -> None:
 @pytest.mark.parametrize("name", [n for n in GRAPH_METHODS if n not in ("dagma", "notears")])
 def test_methods_share_a_signature(changing: tuple, name: str) -> None:
     X, domain = changing
-    graph = GRAPH_METHODS[name].learn(X, domain, 0)
+    method = GRAPH_METHODS[name]
+    if not method.available:
+        assert method.extra == "peers"
+        with pytest.raises(ValueError, match=r"pip install 'dapdag\[peers\]'"):
+            method.learn(X, domain, 0)
+        return
+    graph = method.learn(X, domain, 0)
     assert list(graph) == list(X)
     assert nx.is_directed_acyclic_graph(graph)
-    assert GRAPH_METHODS[name].available
+
+
+def test_a_method_says_how_to_install_it() -> None:
+    assert GRAPH_METHODS["boss"].how_to_install.endswith("pip install 'dapdag[bench]'")
+    assert GRAPH_METHODS["gnies"].how_to_install.endswith("pip install 'dapdag[peers]'")
 
 
 def test_dagma_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +230,7 @@ def test_cdnod_says_how_to_get_causal_learn(
 def test_heavy_packages_load_when_used() -> None:
     code = (
         "import sys, dapdag.graph_baselines; "
-        "sys.exit(any(m in sys.modules for m in ('jax', 'torch', 'causallearn')))"
+        "names = ('jax', 'torch', 'causallearn', 'lingam', 'gnies', 'causalchange', 'xgboost'); "
+        "sys.exit(any(m in sys.modules for m in names))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

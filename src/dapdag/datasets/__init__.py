@@ -1,5 +1,6 @@
 """Data from several domains: simulated, with known environments, graphs and oracles, or real."""
 
+from dapdag.datasets.anticausal import make_anticausal_domains
 from dapdag.datasets.domain_data import DomainData, Split
 from dapdag.datasets.maggic import load_maggic
 from dapdag.datasets.maggic_like import make_maggic_like
@@ -23,6 +24,7 @@ __all__ = [
     "load_maggic",
     "load_sachs",
     "load_uci_heart",
+    "make_anticausal_domains",
     "make_classification_domains",
     "make_maggic_like",
     "make_random_sem_domains",

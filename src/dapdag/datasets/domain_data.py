@@ -35,14 +35,17 @@ class DomainData:
     X, y, sample_domain
         Features, label (named) and domain label of every row.
     env
-        True E of a domain, by its label: a float, or an array when E has several dimensions.
-        Empty when unknown.
+        True E of a domain, by its label: a float, or an array or named Series when E has several
+        dimensions. Empty when unknown.
     graph
         True DAG over the features and the label; the node attribute ``perturbed`` says whether
         E acts on that variable. None when unknown.
     conditional
         Function of the feature values and E (one per row) that returns the mean and the standard
         deviation of the label given both. None when unknown.
+    targets
+        Domains that are meant to be predicted, never to be trained on. Empty when any may be
+        left out.
     """
 
     X: pd.DataFrame
@@ -55,6 +58,7 @@ class DomainData:
     env: Mapping[Hashable, Any] = field(default_factory=dict)
     graph: nx.DiGraph | None = None
     conditional: Conditional | None = None
+    targets: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.X) == len(self.y) == len(self.sample_domain):
@@ -70,15 +74,23 @@ class DomainData:
         """Domain labels, in order of appearance."""
         return list(pd.unique(self.sample_domain).tolist())
 
+    @property
+    def sources(self) -> list[Any]:
+        """Domains to train on: all but `targets`."""
+        return [domain for domain in self.domains if domain not in self.targets]
+
     def leave_out(self, domain: Hashable) -> Split:
-        """One domain as the target, all others as sources."""
+        """One domain as the target, all others but `targets` as sources."""
         if domain not in self.domains:
             raise ValueError(f"Unknown domain {domain!r}; the domains are {self.domains}.")
         target = self.sample_domain == domain
+        source = ~target
+        for other in self.targets:
+            source &= self.sample_domain != other
         return Split(
-            X=self.X[~target],
-            y=self.y[~target],
-            sample_domain=self.sample_domain[~target],
+            X=self.X[source],
+            y=self.y[source],
+            sample_domain=self.sample_domain[source],
             X_target=self.X[target],
             y_target=self.y[target],
         )
@@ -91,7 +103,8 @@ class DomainData:
         X
             Rows with this data's feature columns, in any order, without missing values.
         env
-            One value of E for all rows, or one per row.
+            One value of E for all rows, or one per row; where E has several dimensions, these
+            are the columns of the latter.
         """
         return self._moments(X, env)[0]
 
@@ -104,7 +117,8 @@ class DomainData:
     def _moments(self, X: pd.DataFrame, env: ArrayLike) -> tuple[Array, Array]:
         if self.conditional is None:
             raise ValueError(f"{self.name} has no oracle: its data-generating process is unknown.")
-        return self.conditional(self._feature_values(X), _one_env_per_row(env, len(X)))
+        shape = np.shape(next(iter(self.env.values()), 0.0))
+        return self.conditional(self._feature_values(X), _one_env_per_row(env, len(X), shape))
 
     def _feature_values(self, X: pd.DataFrame) -> dict[str, Array]:
         columns = list(self.X.columns)
@@ -133,12 +147,12 @@ class DomainData:
         )
 
 
-def _one_env_per_row(env: ArrayLike, n_rows: int) -> Array:
+def _one_env_per_row(env: ArrayLike, n_rows: int, shape: tuple[int, ...]) -> Array:
+    """E of every row, [rows] or [rows, dimensions]; `shape` is that of one domain's E."""
     values = np.asarray(env, dtype=np.float64)
-    if values.ndim == 0:
-        return np.full(n_rows, values)
-    if values.shape != (n_rows,):
-        raise ValueError(
-            f"env must be one number or one per row ({n_rows}), got shape {values.shape}."
-        )
+    if values.shape == shape:
+        return np.broadcast_to(values, (n_rows, *shape)).copy()
+    if values.shape != (n_rows, *shape):
+        wanted = f"{shape[0]} numbers or as many" if shape else "one number or one"
+        raise ValueError(f"env must be {wanted} per row ({n_rows}), got shape {values.shape}.")
     return values

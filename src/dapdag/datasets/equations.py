@@ -1,7 +1,7 @@
 """Structural equations: one list gives the samples, the graph and the likelihoods."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,16 @@ from scipy.stats import poisson
 from dapdag.datasets.domain_data import Array, Values
 
 ENV = "E"
+
+
+def env_of(name: str) -> str:
+    """The dimension of E that acts on one variable alone, as an input of its equation."""
+    return f"{ENV}[{name}]"
+
+
+def is_env(name: str) -> bool:
+    """Whether an input of an equation is E or one of its dimensions."""
+    return name == ENV or name.startswith(f"{ENV}[")
 
 
 class Law(Protocol):
@@ -79,7 +89,10 @@ class Exceedance:
 
 @dataclass(frozen=True)
 class Equation:
-    """One variable: a function of its inputs alone (parents, and ``"E"`` if E acts on it)."""
+    """One variable: a function of its inputs alone (parents, and ``"E"`` if E acts on it).
+
+    Where E has a dimension of its own for each variable, the input is ``env_of(name)`` instead.
+    """
 
     name: str
     inputs: tuple[str, ...]
@@ -93,11 +106,11 @@ class Equation:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        return tuple(v for v in self.inputs if v != ENV)
+        return tuple(v for v in self.inputs if not is_env(v))
 
     @property
     def perturbed(self) -> bool:
-        return ENV in self.inputs
+        return any(is_env(v) for v in self.inputs)
 
     def location(self, values: Values) -> Array:
         return np.asarray(self.function(*(values[v] for v in self.inputs)), dtype=np.float64)
@@ -124,9 +137,12 @@ class StructuralModel:
     def children(self, name: str) -> list[Equation]:
         return [eq for eq in self.equations if name in eq.parents]
 
-    def sample(self, env: float, n_rows: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Rows of one domain."""
-        values = {ENV: np.full(n_rows, env)}
+    def sample(
+        self, env: float | Mapping[str, float], n_rows: int, rng: np.random.Generator
+    ) -> dict[str, Array]:
+        """Rows of one domain; E as one number, or its dimensions by name (see `env_of`)."""
+        dimensions = env if isinstance(env, Mapping) else {ENV: env}
+        values = {name: np.full(n_rows, value) for name, value in dimensions.items()}
         for eq in self.equations:
             values[eq.name] = eq.law.sample(np.broadcast_to(eq.location(values), (n_rows,)), rng)
         return {name: values[name] for name in self.columns}

@@ -35,7 +35,7 @@ def simulate(
     """
     if n_domains < 1:
         raise ValueError(f"n_domains must be at least 1, got {n_domains}.")
-    sizes = _expected_sizes(n_samples, n_domains)
+    sizes = expected_sizes(n_samples, n_domains)
     given_env = _given_env(env, env_scale, n_domains)
     envs, blocks = [], []
     for k, child in enumerate(rng.spawn(n_domains)):
@@ -71,7 +71,8 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 
 
-def _expected_sizes(n_samples: int | Sequence[int], n_domains: int) -> list[int]:
+def expected_sizes(n_samples: int | Sequence[int], n_domains: int) -> list[int]:
+    """Rows of every domain, from one number for all of them or from one for each."""
     sizes = np.asarray(n_samples)
     if sizes.ndim == 0:
         sizes = np.full(n_domains, sizes)
