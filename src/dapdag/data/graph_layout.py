@@ -13,7 +13,10 @@ from .layout import padded_size
 
 
 class GraphSizes(NamedTuple):
-    """Padded sizes of what the graphs of several tables need (see `model.network.Sizes`)."""
+    """Sizes of what the graphs of several tables need (see `model.network.Sizes`).
+
+    Slots are as many as there are: padded ones would double the cost of training the mechanisms.
+    """
 
     reads: int
     slots: int
@@ -31,9 +34,7 @@ class GraphSizes(NamedTuple):
             slots = max(slots, len(own))
             inputs = max(inputs, *(len(read[v]) for v in own))
             columns = max(columns, *(int(width[v]) for v in own))
-        return GraphSizes(
-            padded_size(reads), padded_size(slots, 2), padded_size(inputs, 2), columns
-        )
+        return GraphSizes(padded_size(reads), slots, inputs, columns)
 
 
 def on_graph(layout: Layout, parents: NDArray, reads: int) -> Layout:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
 
 from dapdag.graph import to_networkx
 from dapdag.structure.columns import encode, read_table, warn_of_copies
@@ -98,7 +99,9 @@ class GraphSearch(BaseEstimator):
         warn_of_copies(table)
         position = [names.index(name) for name in table.names]
         options = Options(self.max_parents, self.random_state, self.n_jobs, self.verbose)
-        inner = discover(table, knowledge.take(position), options)
+        # Matrices are small: threads of the linear algebra would wait for each other.
+        with threadpool_limits(limits=1, user_api="blas"):
+            inner = discover(table, knowledge.take(position), options)
 
         d = len(names)
         # Required edges stand even where a constant column leaves nothing to score.

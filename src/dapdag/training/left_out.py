@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from .._runtime.compile import Effort, jit
 from ..data.chunks import padded, spaced_rows
@@ -33,13 +34,17 @@ class LeftOutTable:
 
 def predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) -> LeftOutTable:
     """`folds` is the model with the networks that leave sources out in place of its own."""
+    with threadpool_limits(limits=1, user_api="blas"):  # matrices are small
+        return _predict_left_out(model, folds, sample)
+
+
+def _predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) -> LeftOutTable:
     data = encode_sample(model.table, sample)
     out = np.stack(
         [leaves_out_by(model, sample.n_sources, member) for member in range(model.n_members)], 1
     )  # [sources, members, networks]
     rows = [_labelled_rows(sample, d) for d in range(sample.n_sources)]
     usable = [d for d in range(sample.n_sources) if out[d].any() and len(rows[d]) > 1]
-    # 10 rows with labels say nothing about the mechanisms of a source, but their mean does.
     known, asked = {}, {}
     networks = {}
     for d in usable:
