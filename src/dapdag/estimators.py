@@ -111,8 +111,9 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
             fit.edge_probability, index=index.rename("cause"), columns=index.rename("effect")
         )
         self.mechanism_shift_ = shift_table(fit.shifts, names)
-        for i, j in self.graph_.edges:
-            self.graph_.edges[i, j]["probability"] = float(self.edge_probability_.at[i, j])
+        for i, j in np.argwhere(fit.dag.mask).tolist():
+            edge = self.graph_.edges[names[i], names[j]]
+            edge["probability"] = float(fit.edge_probability[i, j])
 
     def reconstruct(
         self, X: Any, y: Any, env: Any = None, sample_domain: Any = None

@@ -42,30 +42,31 @@ class Combination:
     weights: Array  # [experts], sums to 1
     temperature: int  # position in TEMPERATURES
     agreement: Array  # [2]: least correlation over left-out sources of f2 with f0, and with f1
-    with_parents: Array  # [3]: of each expert with the prediction from the label's parents
     variance_ratio: float  # squared error of f2 at left-out sources over the variance it states
 
     @staticmethod
     def of_networks(share: float) -> "Combination":
         """Without left-out sources: f0 and f1 alone; nothing is known about f2."""
-        none = np.full(3, -1.0)
-        return Combination(np.array([1 - share, share, 0.0]), 0, none[:2], none, 1.0)
+        return Combination(np.array([1 - share, share, 0.0]), 0, np.full(2, -1.0), 1.0)
 
     def at_site(self, pooled: Array, environment: Array, graph: Array, parents: Array) -> Array:
         """Weights of the experts for the rows of a new site: [experts].
 
-        Those of the left-out sources, unless the experts disagree far beyond what they do there.
+        Those of the left-out sources, unless f2 disagrees with f0 or f1 far beyond what it does
+        there. Then the one that is nearer to the prediction from the label's parents is right, and
+        the other gets no weight.
         """
-        experts = pooled, environment, graph
-        found = [correlation(graph, one) for one in experts[:2]]
-        used = self.weights[:2] > 0
-        if not np.any((found < self.agreement - DISAGREEMENT) & used):
+        if _constant(parents):
             return self.weights
-        referee = np.array([correlation(one, parents) for one in experts])
-        sound = referee >= self.with_parents - DISAGREEMENT
-        weights = self.weights * sound
+        kept = np.ones(3, dtype=bool)
+        factor, margin = DISAGREEMENT
+        for k, one in enumerate((pooled, environment)):
+            if 1 - correlation(graph, one) > factor * (1 - self.agreement[k]) + margin:
+                loser = k if correlation(graph, parents) > correlation(one, parents) else 2
+                kept[loser] = False
+        weights = self.weights * kept
         if not weights.sum():
-            weights = sound.astype(float) if sound.any() else self.weights
+            weights = kept.astype(float) if kept.any() else self.weights
         return np.asarray(weights / weights.sum())
 
 
@@ -92,27 +93,22 @@ def combine(sites: Sequence[LeftOutSite], kind: str, parts: Parts = ALL) -> Comb
         largest = np.abs(gain).max((1, 2), keepdims=True)
         gain = gain * MAX_SOURCE_GAIN / np.maximum(largest, MAX_SOURCE_GAIN)
     mean = gain.mean(0)
-    t, g = np.unravel_index(int(mean.argmin()), mean.shape)
+    t, g = map(int, np.unravel_index(int(mean.argmin()), mean.shape))
     weights = grid[g] if parts.stacking_weight else np.array([0.5, 0.5, 0.0])
     if weights[2] == 0:  # f2 may still be asked where the others are contradicted
-        alone = [np.mean([_loss(kind, s.graph[k], s.truth) for s in sites]) for k in range(n_temperatures)]
-        t = int(np.argmin(alone))
+        t = int(np.argmin(mean[:, (grid[:, 2] == 1).argmax()]))
     return Combination(
         weights,
-        int(t),
-        *_agreement(sites, int(t)),
-        _variance_ratio(sites, int(t)) if kind == "continuous" else 1.0,
+        t,
+        _agreement(sites, t),
+        _variance_ratio(sites, t) if kind == "continuous" else 1.0,
     )
 
 
 def simplex_grid(steps: int) -> Array:
     """All weights of three experts in multiples of 1 / steps."""
     return np.array(
-        [
-            [steps - i - j, i, j]
-            for i in range(steps + 1)
-            for j in range(steps + 1 - i)
-        ]
+        [[steps - i - j, i, j] for i in range(steps + 1) for j in range(steps + 1 - i)]
     ) / float(steps)
 
 
@@ -148,15 +144,13 @@ def _loss(kind: str, mean: Array, truth: Array) -> float:
     return float(-np.log(np.maximum(likely.sum(-1), LEAST_PROBABILITY)).mean())
 
 
-def _agreement(sites: Sequence[LeftOutSite], t: int) -> tuple[Array, Array]:
-    with_graph = [
-        [correlation(s.graph[t], one) for one in (s.pooled, s.environment)] for s in sites
-    ]
-    with_parents = [
-        [correlation(one, s.graph[-1]) for one in (s.pooled, s.environment, s.graph[t])]
-        for s in sites
-    ]
-    return np.min(with_graph, axis=0), np.min(with_parents, axis=0)
+def _agreement(sites: Sequence[LeftOutSite], t: int) -> Array:
+    both = [[correlation(s.graph[t], one) for one in (s.pooled, s.environment)] for s in sites]
+    return np.asarray(np.min(both, axis=0))
+
+
+def _constant(p: Array) -> bool:
+    return bool(np.ptp(p, axis=0).max() < 1e-6)
 
 
 def _variance_ratio(sites: Sequence[LeftOutSite], t: int) -> float:

@@ -74,9 +74,7 @@ def evaluate_slots(
         support = np.zeros((1, support.shape[1]))
         every = first[:, None]
     elif numbers:
-        every = np.moveaxis(
-            refined(np.moveaxis(every, 1, 0), coarse[:, 0], support[:, 0]), 0, 1
-        )
+        every = np.moveaxis(refined(np.moveaxis(every, 1, 0), coarse[:, 0], support[:, 0]), 0, 1)
     return _slot_rows(model, data, n_rows, first, every, own, support, labelled)
 
 

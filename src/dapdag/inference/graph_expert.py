@@ -172,5 +172,3 @@ def refined(outputs: Array, coarse: Array, fine: Array) -> Array:
         -1, *[1] * (outputs.ndim - 1)
     )
     return np.asarray(outputs[at] * (1 - share) + outputs[at + 1] * share)
-
-

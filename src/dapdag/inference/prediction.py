@@ -64,7 +64,8 @@ def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
     parts = [found for _, found in chunks.map(part)]
     graph, variance, parents = (np.concatenate(p) for p in zip(*parts, strict=True))
     if model.rules.has_referee:
-        weights = model.combination.at_site(*networks, graph, parents)
+        pooled, environment = networks
+        weights = model.combination.at_site(pooled, environment, graph, parents)
     return Experts(networks, squares, graph, variance, parents, learned, weights)
 
 

@@ -38,7 +38,7 @@ class Prevalence:
 
     @staticmethod
     def learn(
-        label: Discrete, counts: NDArray, predicted: NDArray, observed: NDArray
+        label: Discrete, counts: NDArray, predicted: NDArray, came_true: NDArray
     ) -> "Prevalence":
         """From the sources' labels, counted by class [sources, classes], and from sums over rows
         of left-out sources: of predicted probabilities and of observed classes."""
@@ -47,7 +47,7 @@ class Prevalence:
         some = rows > 0
         observed = counts[some] / rows[some, None]
         mean_log = centred_log(_smoothed(observed, rows[some], overall)).mean(0)
-        slope = _left_out_slope(predicted, observed, overall) if len(observed) else 1.0
+        slope = _left_out_slope(predicted, came_true, overall) if len(came_true) else 1.0
         return Prevalence(overall, mean_log, slope)
 
     def applied(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,10 +113,7 @@ def _left_out_slope(
     """Slope from sums of probabilities and of classes over the rows of sites: [sites, classes]."""
     rows = observed.sum(1)
     return calibration_slope(
-        *(
-            centred_log(_smoothed(p / rows[:, None], rows, overall))
-            for p in (predicted, observed)
-        )
+        *(centred_log(_smoothed(p / rows[:, None], rows, overall)) for p in (predicted, observed))
     )
 
 

@@ -106,7 +106,7 @@ class Decoder(eqx.Module):
     def adjacency(self, layout: Layout) -> Float[Array, "variables variables"]:
         """A[i, j] = ‖rows of variable i in the filter of variable j‖₂, own block left out."""
         squares = (self.filters**2).sum(-1)  # [variables, inputs]
-        if layout.reads is not None:
+        if layout.reads is not None and layout.reads_any is not None:
             owner = layout.input_owner[layout.reads] * layout.reads_any[..., None]
             return _root(jnp.einsum("vs,vsu->uv", squares, owner))
         return _root(squares @ layout.input_owner).T * layout.any_edge()
@@ -129,6 +129,7 @@ def gathered(
     layout: Layout, inputs: Float[Array, "rows inputs"]
 ) -> Float[Array, "rows variables slots"]:
     """The inputs of each variable's parents, 0 where it has fewer than others."""
+    assert layout.reads is not None and layout.reads_any is not None
     return inputs[:, layout.reads] * layout.reads_any
 
 

@@ -30,7 +30,6 @@ class Slices:
         return self.mechanisms.stop
 
 
-
 @functools.cache
 def slices_of(sizes: Sizes) -> Slices:
     """The parts in the order in which `ravel_pytree` writes them: that of the fields."""

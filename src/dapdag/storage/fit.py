@@ -44,7 +44,6 @@ _SHAPES = {
     "missing_importance": ("features",),
     "expert_weights": ("experts",),
     "agreement": ("experts beside the graph",),
-    "agreement_with_parents": ("experts",),
     "effect_mean": ("slots", "slot inputs", "slot columns"),
     "effect_variance": ("slots", "slot inputs", "slot columns"),
     "effect_noise": ("slots",),
@@ -77,7 +76,6 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "missing_importance": model.missing.importance,
         "expert_weights": model.combination.weights,
         "agreement": model.combination.agreement,
-        "agreement_with_parents": model.combination.with_parents,
         "effect_mean": effects.mean,
         "effect_variance": effects.variance,
         "effect_noise": effects.noise,
@@ -183,7 +181,6 @@ def _combination(header: Mapping[str, Any], arrays: Arrays) -> Combination:
         weights,
         int(temperature),
         arrays["agreement"],
-        arrays["agreement_with_parents"],
         float(header["variance_ratio"]),
     )
 

@@ -237,5 +237,8 @@ def _plan(settings: Settings, trainer: Trainer, n_train: NDArray) -> Plan:
         steps = int((n_train > 0).sum())
     else:
         steps = int(settings.steps)
+    # Two stages share the epochs between them.
     epochs = settings.max_epochs
+    if settings.form.graph_first:
+        epochs = (epochs + 1) // 2
     return Plan(epochs, steps, settings.patience, first_stop=int(PENALTY_RAMP * epochs))

@@ -70,16 +70,15 @@ class Learned:
     interrupted: bool
 
 
-def build(
-    sample: Sample, table: Table, settings: Settings, learned: Learned, position: int
-) -> Fit:
+def build(sample: Sample, table: Table, settings: Settings, learned: Learned, position: int) -> Fit:
     """The fit of the sample at this position: its members are consecutive lanes."""
     lanes = slice(position * settings.n_members, (position + 1) * settings.n_members)
     heldout = Heldout.of(learned.heldout, lanes, len(table.features))
     blocks = jax.tree.map(lambda array: array[lanes], learned.problem.blocks)
     model = _model(sample, table, settings, learned, lanes, blocks, heldout)
-    model = reduced(_combined(_with_sources(model, sample), sample, settings, learned, lanes),
-                    settings.parts)
+    model = reduced(
+        _combined(_with_sources(model, sample), sample, settings, learned, lanes), settings.parts
+    )
     keep = np.append(np.arange(len(table.features)), len(model.parents) - 1)
     cut = np.ix_(keep, keep)
     adjacency, strength, on_env = (array[lanes].mean(0) for array in learned.measured)
@@ -93,7 +92,9 @@ def build(
         model=model,
         adjacency=adjacency[cut],
         dag=dag,
-        edge_probability=np.full_like(strength[cut], np.nan) if found is None else found.probability,
+        edge_probability=np.full_like(strength[cut], np.nan)
+        if found is None
+        else found.probability,
         shifts=np.full((len(keep), len(SHIFT_COLUMNS)), np.nan) if found is None else found.shifts,
         strength=strength[cut],
         env_strength=on_env[keep],

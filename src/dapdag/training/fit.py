@@ -86,13 +86,17 @@ def _train_on_graph(data: Data) -> Learned:
         vectors, folds = (np.stack([np.asarray(s[k]) for s in split]) for k in (1, 2))
     formulation = replace(structure.trainer.formulation, predicts_label=True)
     trainer = Trainer(
-        sizes, formulation, data.batch_rows, structure.trainer.decoder_rows, data.settings.alternating
+        sizes,
+        formulation,
+        data.batch_rows,
+        structure.trainer.decoder_rows,
+        data.settings.alternating,
     )
     weights: Any = np.stack([equal_weights(sizes)] * data.n_lanes)
     problem = replace(label.problem, stack_weights=weights, blanket=None)
     errors = None
     if ending:
-        errors = np.asarray(fold_errors(label.trainer, label.problem, second.vectors))
+        errors = np.asarray(fold_errors(label.trainer, label.problem, jnp.asarray(second.vectors)))
     measured = measure(structure.trainer, structure.problem, jnp.asarray(encoders))
     _forget(data, "structure", "label", interrupted=second.interrupted)
     return Learned(

@@ -45,6 +45,7 @@ def find_graph(
     rows = frame.iloc[:, -1].notna().to_numpy() & sample.is_source
     frame, domain = frame.loc[rows], sample.domain[rows]
     d = frame.shape[1]
+    required: list[tuple[int, int]] = []
     search = GraphSearch(random_state=settings.random_state, n_jobs=-1, verbose=settings.verbose)
     if given is not None:
         required = _given_edges(given, [*sample.X.columns, sample.label_name])
@@ -53,11 +54,11 @@ def find_graph(
         search.set_params(
             required_edges=required, forbidden_edges=sorted(pairs - set(required)), max_parents=most
         )
-    usable = frame.columns[frame.notna().any()]
+    usable = np.flatnonzero(frame.notna().any())
     if len(frame) < 2:
         none = np.zeros((d, d))
         mask = none.astype(bool)
-        for i, j in search.required_edges or ():
+        for i, j in required:
             mask[i, j] = True
         return FoundGraph(mask, mask.astype(float), np.zeros((d, 6)))
     with warnings.catch_warnings():
@@ -88,9 +89,8 @@ def _column(variable: Variable, column: pd.Series) -> Any:
         return column.to_numpy(dtype=float, na_value=np.nan)
     codes = variable.codes(column)
     # the search takes one level less where the rare ones share the last
-    return pd.Categorical.from_codes(
-        np.minimum(codes, MAX_LEVELS - 1), categories=range(min(len(variable.levels), MAX_LEVELS))
-    )
+    levels = pd.Index(range(min(len(variable.levels), MAX_LEVELS)))
+    return pd.Categorical.from_codes(np.minimum(codes, MAX_LEVELS - 1), categories=levels)
 
 
 def _given_edges(graph: nx.DiGraph, names: list[Hashable]) -> list[tuple[int, int]]:

@@ -144,7 +144,7 @@ class _Run:
 def _started(state: State, start: np.ndarray) -> State:
     """The state with the first weights of every lane replaced."""
 
-    def replaced(vectors: np.ndarray) -> np.ndarray:
+    def replaced(vectors: Any) -> np.ndarray:
         return np.concatenate([start, vectors[:, start.shape[1] :]], axis=1)
 
     return eqx.tree_at(
