@@ -15,8 +15,8 @@ from dapdag.inference.fitted import EnvPosterior
 FAR, MIDST = 6, 7
 ENV = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 2.0, 0.1]
 
-# Since encoder and decoder are trained alone, the encoder is off by .07 here and the MAP estimate by
-# .60 (means of two seeds, the range of the sources is 2): the refinement does harm.
+# Since encoder and decoder are trained alone, the encoder is off by .07 here and the MAP estimate
+# by .60 (means of two seeds, the range of the sources is 2): the refinement does harm.
 REFINED = pytest.mark.xfail(
     strict=True, reason="the MAP estimate of E is worse than the encoder's since structure first"
 )
