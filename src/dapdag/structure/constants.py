@@ -89,6 +89,10 @@ SMALL_NOISE = 0.1
 BANDWIDTHS = (0.25, 0.5, 1.0)
 # Nats that a density other than the normal law has to be worth.
 DENSITY_COST = 3.0
+# Strata by levels of discrete parents in which residuals may have another density: most of them,
+# and rows that each needs.
+MAX_STRATA = 8
+MIN_STRATUM_ROWS = 50
 # Distinct values that a variable needs for a density of its residuals, and for a model on the
 # scale of its normal scores.
 MIN_DENSITY_VALUES = 30
