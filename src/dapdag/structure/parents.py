@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import Batch, make_batch
-from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
-from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
+from dapdag.structure.dictionary import Dictionary, build_dictionary
 from dapdag.structure.models import (
     Choice,
     best_models,
@@ -82,6 +81,7 @@ class NumericTarget:
         self._known: dict[tuple[int, ...], Choice] = dict(known or {})
         self._score: dict[tuple[int, ...], float] = {}
         self._kept: dict[tuple[int, ...], NDArray[np.float32]] = {}  # residuals
+        self._strata: dict[tuple[int, ...], NDArray[np.intp]] = {}
         self._codes = {
             k: np.unique(table.values[:, k], return_inverse=True)[1]
             for k in dictionary.candidates
@@ -122,7 +122,7 @@ class NumericTarget:
         evidence where the further parent does not matter, and shows where it does.
         """
         for at in self._slices(parent_sets):
-            subsets = [[s for s in _one_less(p) if s in self._known] for p in parent_sets[at]]
+            subsets = [[s for s in one_less(p) if s in self._known] for p in parent_sets[at]]
             best = [max(own, key=self._score.__getitem__) for own in subsets]
             choice = stack([self._known[own] for own in best])
             if self._codes:
@@ -226,13 +226,18 @@ class NumericTarget:
 
     def _stratified_gain(self, residuals: NDArray[np.float32], parents: tuple[int, ...]) -> float:
         """What densities by the levels of discrete parents add; 0 without such a parent."""
-        codes = [self._codes[k] for k in parents if k in self._codes]
-        if not codes or self._n_distinct < c.MIN_DENSITY_VALUES:
+        discrete = tuple(k for k in parents if k in self._codes)
+        if not discrete or self._n_distinct < c.MIN_DENSITY_VALUES:
             return 0.0
-        _, strata = np.unique(np.stack(codes), axis=1, return_inverse=True)
+        if discrete not in self._strata:
+            code = np.zeros(len(residuals), dtype=np.intp)
+            for k in discrete:
+                code = np.unique(code * c.MAX_LEVELS + self._codes[k], return_inverse=True)[1]
+            self._strata[discrete] = code
+        strata = self._strata[discrete]
         if strata.max() >= c.MAX_STRATA:
             return 0.0
-        return stratified_gain(residuals, strata.ravel(), self._n_distinct)
+        return stratified_gain(residuals, strata, self._n_distinct)
 
     def _parents(self, batch: Batch) -> list[tuple[int, ...]]:
         """Columns of the parents of each set of a batch."""
@@ -242,60 +247,6 @@ class NumericTarget:
         return [tuple(self.dictionary.candidates[p] for p in own) for own in place.tolist()]
 
 
-class DiscreteTarget:
-    """Evidence of parent sets of a binary or categorical variable."""
-
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.dictionary = dictionary
-        self.rows: Rows = discrete_rows(dictionary)
-        self.known_models: dict[tuple[int, ...], Choice] = {}
-        self._known: dict[tuple[int, ...], Array] = {}
-
-    def with_all_terms(self, candidates: tuple[int, ...]) -> DiscreteTarget:
-        """The target itself: its dictionary has all terms."""
-        del candidates
-        return self
-
-    def levels(self, parents: tuple[int, ...], only: int | None = None) -> Array:
-        """Evidence at each level of site effects, or at one."""
-        place = self.dictionary.candidates.index
-        own = tuple(map(place, parents))
-        return discrete_evidence(self.dictionary, self.rows, own, only)
-
-    def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence of parent sets."""
-        for parents in parent_sets:
-            self._known[parents] = self.levels(parents)
-        return np.array([self._known[parents].max() for parents in parent_sets])
-
-    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence of parent sets at the level of site effects of their best subset."""
-        for parents in parent_sets:
-            subsets = [self._known[s] for s in _one_less(parents) if s in self._known]
-            best = max(subsets, key=lambda values: float(values.max()))
-            self._known[parents] = self.levels(parents, only=int(np.argmax(best)))
-        return np.array([self._known[parents].max() for parents in parent_sets])
-
-
-Target = NumericTarget | DiscreteTarget
-
-
-def target_of(
-    features: Features,
-    target: int,
-    candidates: tuple[int, ...],
-    screening: bool = False,
-    known: dict[tuple[int, ...], Choice] | None = None,
-) -> Target:
-    """The evidence of one variable, by its kind.
-
-    A numeric one may have a small dictionary, and models of parent sets that are known.
-    """
-    if features.table.levels[target]:
-        return DiscreteTarget(build_dictionary(features, target, candidates))
-    return NumericTarget(build_dictionary(features, target, candidates, screening), known)
-
-
-def _one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
+def one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Subsets with one parent less."""
     return [parents[:k] + parents[k + 1 :] for k in range(len(parents))]
