@@ -119,7 +119,7 @@ def _total(
     dictionary: Dictionary,
     columns: list[int],
     effects: list[int],
-    starts: list[Array] | None,
+    starts: list[Array] | None = None,
 ) -> tuple[float, list[Array]]:
     """Evidence of all dichotomies, and their common coefficients; `starts` are those of others."""
     precision = dictionary.prior_precision[columns]
@@ -128,8 +128,10 @@ def _total(
     intercept, slope = free.intercept, free.main
     site_precision = 1 / np.array([intercept, *[slope] * (len(effects) - 1)][: len(effects)])
     found = [
-        _laplace(problem, columns, precision, position, site_precision, start)
-        for problem, start in zip(problems, starts or [None] * len(problems), strict=True)
+        _laplace(
+            problem, columns, precision, position, site_precision, starts[k] if starts else None
+        )
+        for k, problem in enumerate(problems)
     ]
     return sum(value for value, _ in found), [beta for _, beta in found]
 

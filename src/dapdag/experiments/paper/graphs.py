@@ -31,7 +31,7 @@ TASK = "regression"
 # Our method and the parameters that make it the paper's form.
 FORMS: dict[str, dict[str, object]] = {
     "dapdag-b": {},
-    "dapdag-b (paper's form)": {"exact_graph": False},
+    "dapdag-b (paper's form)": {"structure": "paper"},
 }
 FAST_PEERS = ("cdnod", "cdnod-domain", "r2-sort", "empty")
 SLOW_PEERS = ("notears", "dagma")
