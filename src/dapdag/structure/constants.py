@@ -13,7 +13,7 @@ MAX_LEVELS = 30
 # and seed. Sums of products over all rows would be one pass, but the score also needs the residuals
 # of many parent sets row by row, and the joint terms of 1,000,000 rows and 20 columns alone take
 # minutes. Beyond some ten thousand rows a graph is wrong because mechanisms are approximated, not
-# because rows are few; effects that explain less than about one thousandth of a variable are missed.
+# because rows are few; effects of less than about a thousandth of the variance are missed.
 MAX_ROWS = 20_000
 
 # Two columns whose squared correlation reaches this are the same measurement.
