@@ -127,7 +127,9 @@ def main():
         print(calibration([r for own in runs.values() for r in own]).round(3).to_string())
     if part in ("shifts", "all"):
         known = {name: own for name, own in runs.items() if own[0].case.shifted}
-        print(pd.DataFrame({name: shifts(own) for name, own in known.items()}).T.round(3).to_string())
+        print(
+            pd.DataFrame({name: shifts(own) for name, own in known.items()}).T.round(3).to_string()
+        )
 
 
 if __name__ == "__main__":
