@@ -42,6 +42,8 @@ PAIR_DEGREES = (2, 3, 3, *(4,) * 8)
 PAIR_VARIANCE = (0.25, 0.125, 0.125, *(0.25,) * 8)
 RIDGE_CENTRES = (-1.2, -0.4, 0.4, 1.2)
 RIDGE_SLOPE = 2.0
+# The first of them that a dictionary for screening has: the products.
+SCREEN_PAIR_TERMS = 3
 # The product of three parents.
 TRIPLE_VARIANCE = 0.1
 # The intercept is nearly free.
@@ -63,17 +65,17 @@ SITE_LEVELS = (
     SiteLevel(0.0),  # the same everywhere
     SiteLevel(1.0),  # intercepts
     SiteLevel(0.1, 1, 0.03),  # slopes that differ little
-    SiteLevel(1.0, 11, 1.0, 0.8, 0.25, along=True),  # all terms, along the axis
     SiteLevel(1.0, 1, 0.25),  # slopes
+    SiteLevel(1.0, 11, 1.0, 0.8, 0.25, along=True),  # all terms, along the axis
     SiteLevel(1.0, 3, 0.5, 0.6, 0.1),  # curves and products
 )
 # Which of these the columns of `mechanism_shift_` mean, and the level of free slopes.
-LEVEL_FREE_SLOPES = 4
-SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5), (3, 5)
+LEVEL_FREE_SLOPES = 3
+SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5), (4, 5)
 # Levels at which site effects are an approximation as well.
-APPROXIMATE_LEVELS = np.array([False, False, False, True, False, True])
-# A level is tried when the simpler one is at most this many nats below the best.
-LEVEL_MARGIN = 3.0
+APPROXIMATE_LEVELS = np.array([False, False, False, False, True, True])
+# Noise that differs between sites is tried where it should lose at most this many nats.
+NOISE_MARGIN = 3.0
 # Pseudo-rows that pull a site's noise variance towards that of all sites.
 NOISE_PRIOR_ROWS = 4.0
 # Site noise variances are estimated within this factor of their geometric mean.
@@ -92,8 +94,10 @@ DENSITY_COST = 3.0
 MIN_DENSITY_VALUES = 30
 MIN_NORMAL_SCALE_VALUES = 100
 # A model on the normal scale that is this many nats worse is not pursued: the density of its
-# residuals does not make up for it.
+# residuals does not make up for it. Where residuals on the own scale are normal, that scale is
+# right, and the smaller margin holds.
 SCALE_MARGIN = 50.0
+NORMAL_SCALE_MARGIN = 10.0
 # Scales, in standard deviations, at which the tails of a column are folded by asinh before the
 # density of the column itself is estimated.
 TAIL_SCALES = (0.01, 0.1, 1.0)

@@ -60,10 +60,13 @@ def _level_codes(values: Array) -> NDArray[np.intp]:
 
 
 def discrete_evidence(
-    dictionary: Dictionary, rows: Rows, parents: tuple[int, ...], n_sites: int
+    dictionary: Dictionary, rows: Rows, parents: tuple[int, ...], only: int | None = None
 ) -> Array:
-    """Evidence at each level of site effects, with products wherever they add: [3]."""
-    layout = dictionary.layout
+    """Evidence at each level of site effects, with products wherever they add: [3].
+
+    With `only` one level is tried.
+    """
+    layout, n_sites = dictionary.layout, dictionary.features.table.n_sites
     additive = [0, *(k for p in parents for k in layout.main(p)[: c.LOGISTIC_MAIN])]
     additive = _varying(rows.block, additive)
     products = [
@@ -76,7 +79,7 @@ def discrete_evidence(
     problems = _dichotomies(rows, parents)
     out = np.full(len(LEVELS), -np.inf)
     allowed = LEVELS[: 1 if n_sites == 1 else 3 if parents else 2]
-    for level in allowed:
+    for level in allowed if only is None else (only,):
         effects = ([], [0], slopes)[level]
         out[level] = _total(problems, dictionary, additive, effects)
     if products:

@@ -21,6 +21,7 @@ from dapdag.structure.models import (
     extended_models,
     residual_coefficients,
     stack,
+    with_unequal_noise,
 )
 from dapdag.structure.nesting import EXACT_MODELS
 from dapdag.structure.residuals import density_gain, marginal_gain
@@ -65,7 +66,10 @@ class ParentScores:
 
 
 class NumericTarget:
-    """Evidence of parent sets of a numeric variable, with the density of its residuals."""
+    """Evidence of parent sets of a numeric variable, with the density of its residuals.
+
+    Parents are given by the numbers of their columns, in ascending order.
+    """
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
@@ -75,14 +79,21 @@ class NumericTarget:
         own = table.values[:, dictionary.target]
         self.normal_scale_gain = marginal_gain(own, self._n_distinct)
         self._known: dict[tuple[int, ...], Choice] = {}
+        self._score: dict[tuple[int, ...], float] = {}
+
+    def with_all_terms(self, candidates: tuple[int, ...]) -> NumericTarget:
+        """The same target with all joint terms of some of its candidates."""
+        features, target = self.dictionary.features, self.dictionary.target
+        out = NumericTarget(build_dictionary(features, target, candidates))
+        # models of at most one parent have no joint terms
+        out._known, out._score = dict(self._known), dict(self._score)
+        return out
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets of one size under their most probable models."""
         for at in self._slices(parent_sets):
-            choice = self._with_density(make_batch(self.dictionary, parent_sets[at]))
-            for k, parents in enumerate(parent_sets[at]):
-                self._known[parents] = choice.take(np.array([k]))
-        return self._known_scores(parent_sets)
+            self._learn(parent_sets[at], self._with_density(self._batch(parent_sets[at])))
+        return np.array([self._score[parents] for parents in parent_sets])
 
     def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets under the models of their subsets with one parent less.
@@ -92,32 +103,28 @@ class NumericTarget:
         evidence where the further parent does not matter, and shows where it does.
         """
         for at in self._slices(parent_sets):
-            sets = parent_sets[at]
-            subsets = [[s for s in _one_less(own) if s in self._known] for own in sets]
-            scores = [self._known_scores(own) for own in subsets]
-            best = [
-                self._known[own[int(np.argmax(value))]]
-                for own, value in zip(subsets, scores, strict=True)
-            ]
+            subsets = [[s for s in _one_less(p) if s in self._known] for p in parent_sets[at]]
+            best = [self._known[max(own, key=self._score.__getitem__)] for own in subsets]
             levels = [{int(self._known[s].level[0]) for s in own} for own in subsets]
-            batch = make_batch(self.dictionary, sets)
+            batch = self._batch(parent_sets[at])
             choice = extended_models(batch, stack(best), levels, self.normal_scale_gain)
-            for k, parents in enumerate(sets):
-                self._known[parents] = choice.take(np.array([k]))
-        return self._known_scores(parent_sets)
+            self._learn(parent_sets[at], choice)
+        return np.array([self._score[parents] for parents in parent_sets])
 
-    def _known_scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence minus what a further parent can gain by the error of an approximation.
+    def _learn(self, parent_sets: list[tuple[int, ...]], choice: Choice) -> None:
+        """Keep models and scores.
 
-        Splines and networks follow a curve to within a share of what it explains. A variable
-        that depends on a parent picks up some of the rest, and must not count as a parent for it.
+        The score is the evidence minus what a further parent can gain by the error of an
+        approximation. Splines and networks follow a curve to within a share of what it explains. A
+        variable that depends on a parent picks up some of the rest, and must not count as a parent
+        for it.
         """
-        if not parent_sets:
-            return np.zeros(0)
-        choice = stack([self._known[parents] for parents in parent_sets])
         approximate = ~np.isin(choice.model, EXACT_MODELS) | c.APPROXIMATE_LEVELS[choice.level]
-        explained = np.where(approximate, np.maximum(choice.value - self._alone, 0.0), 0.0)
-        return np.asarray(choice.value - c.MISFIT * len(parent_sets[0]) * explained)
+        share = c.MISFIT * len(parent_sets[0]) * approximate
+        score = choice.value - share * np.maximum(choice.value - self._alone, 0.0)
+        for k, parents in enumerate(parent_sets):
+            self._known[parents] = choice.take(np.array([k]))
+            self._score[parents] = float(score[k])
 
     @cached_property
     def _alone(self) -> float:
@@ -126,15 +133,21 @@ class NumericTarget:
 
     def model(self, parents: tuple[int, ...]) -> tuple[Batch, Choice]:
         """Moments and chosen model of one parent set."""
-        batch = make_batch(self.dictionary, [parents])
-        return batch, self._with_density(batch)
+        batch = self._batch([parents])
+        if parents not in self._known:
+            self._known[parents] = self._with_density(batch)
+        return batch, self._known[parents]
+
+    def _batch(self, parent_sets: list[tuple[int, ...]]) -> Batch:
+        place = self.dictionary.candidates.index
+        return make_batch(self.dictionary, [tuple(map(place, own)) for own in parent_sets])
 
     def _slices(self, parent_sets: list[tuple[int, ...]]) -> list[slice]:
         """Parts of a list of parent sets of one size whose moments fit in memory."""
         if not parent_sets:
             return []
-        layout = self.dictionary.layout
-        n_terms = len(layout.additive(parent_sets[0])) + len(layout.products(parent_sets[0])) + 2
+        layout, some = self.dictionary.layout, tuple(range(len(parent_sets[0])))
+        n_terms = len(layout.additive(some)) + len(layout.products(some)) + 2
         numbers = n_terms**2 * len(self.dictionary.moments.count)
         size = max(1, c.BATCH_SIZE // numbers)
         return [slice(at, at + size) for at in range(0, len(parent_sets), size)]
@@ -144,9 +157,10 @@ class NumericTarget:
         own, *others = best_models(batch, self.normal_scale_gain)
         best = own.with_density(self.density_gains(batch, own))
         for other in others:
-            which = contenders(own, other)
+            which = contenders(best, other)
             if len(which):
-                some, chosen = batch.take(which), other.take(which)
+                some = batch.take(which)
+                chosen = with_unequal_noise(some, other.take(which), self.normal_scale_gain)
                 found = chosen.with_density(self.density_gains(some, chosen))
                 best = better_of(best, found, which)
         return best
@@ -154,14 +168,13 @@ class NumericTarget:
     def density_gains(self, batch: Batch, choice: Choice) -> Array:
         """What a density other than the normal adds for the residuals of each set."""
         coefficients = residual_coefficients(batch, choice)
-        n_sets, n_sites, _ = coefficients.shape
+        coefficients = (coefficients * np.sqrt(choice.weight)[:, :, None]).astype(np.float32)
         values = self.dictionary.values
-        spread = np.zeros((n_sites, n_sets, len(values)), dtype=np.float32)
-        for k in range(n_sets):
-            spread[:, k, batch.columns[k]] = coefficients[k] * np.sqrt(choice.weight[k])[:, None]
-        residuals = np.empty((n_sets, values.shape[1]), dtype=np.float32)
-        for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
-            np.matmul(spread[m], values[:, a:b], out=residuals[:, a:b])
+        residuals = np.empty((len(coefficients), values.shape[1]), dtype=np.float32)
+        for columns, own, out in zip(batch.columns, coefficients, residuals, strict=True):
+            terms = values[columns]
+            for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
+                np.matmul(own[m], terms[:, a:b], out=out[a:b])
         gain = density_gain(residuals, self._n_distinct)
         return np.asarray(np.where(choice.noise > 2 * c.NOISE_FLOOR, gain, 0.0))
 
@@ -172,29 +185,44 @@ class DiscreteTarget:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self.rows: Rows = discrete_rows(dictionary)
+        self._known: dict[tuple[int, ...], Array] = {}
 
-    def levels(self, parents: tuple[int, ...]) -> Array:
-        """Evidence at each level of site effects."""
-        n_sites = self.dictionary.features.table.n_sites
-        return discrete_evidence(self.dictionary, self.rows, parents, n_sites)
+    def with_all_terms(self, candidates: tuple[int, ...]) -> DiscreteTarget:
+        """The target itself: its dictionary has all terms."""
+        del candidates
+        return self
 
-    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """No estimate: every set contends."""
-        return np.full(len(parent_sets), np.inf)
+    def levels(self, parents: tuple[int, ...], only: int | None = None) -> Array:
+        """Evidence at each level of site effects, or at one."""
+        place = self.dictionary.candidates.index
+        own = tuple(map(place, parents))
+        return discrete_evidence(self.dictionary, self.rows, own, only)
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets."""
-        return np.array([self.levels(parents).max() for parents in parent_sets])
+        for parents in parent_sets:
+            self._known[parents] = self.levels(parents)
+        return np.array([self._known[parents].max() for parents in parent_sets])
+
+    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
+        """Evidence of parent sets at the level of site effects of their best subset."""
+        for parents in parent_sets:
+            subsets = [self._known[s] for s in _one_less(parents) if s in self._known]
+            best = max(subsets, key=lambda values: float(values.max()))
+            self._known[parents] = self.levels(parents, only=int(np.argmax(best)))
+        return np.array([self._known[parents].max() for parents in parent_sets])
+
+
+Target = NumericTarget | DiscreteTarget
 
 
 def target_of(
-    features: Features, target: int, candidates: tuple[int, ...]
-) -> NumericTarget | DiscreteTarget:
-    """The evidence of one variable, by its kind."""
-    dictionary = build_dictionary(features, target, candidates)
+    features: Features, target: int, candidates: tuple[int, ...], screening: bool = False
+) -> Target:
+    """The evidence of one variable, by its kind; a numeric one may have a small dictionary."""
     if features.table.levels[target]:
-        return DiscreteTarget(dictionary)
-    return NumericTarget(dictionary)
+        return DiscreteTarget(build_dictionary(features, target, candidates))
+    return NumericTarget(build_dictionary(features, target, candidates, screening))
 
 
 def _one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -66,8 +66,7 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
 
     def describe(j: int) -> tuple[dict[str, float], Array]:
         target = target_of(features, j, parents[j])
-        everyone = tuple(range(len(parents[j])))
-        return shift_row(level_table(target, everyone)), edge_weights(target, everyone)
+        return shift_row(level_table(target, parents[j])), edge_weights(target, parents[j])
 
     described = _for_each_column(describe, table.n_columns, "mechanisms", options)
     weight = np.zeros(edge.shape)

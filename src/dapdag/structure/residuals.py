@@ -53,9 +53,12 @@ def marginal_gain(z: Array, n_distinct: int) -> float:
 
 def _folded(z: NDArray[Any], scale: float, n_distinct: int) -> Array:
     """Leave-one-out log likelihood of z by a density of t = asinh(z / scale)."""
-    t = np.arcsinh(z / scale)
-    log_jacobian = -np.log(scale) - 0.5 * np.log1p((z / scale) ** 2)
-    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=1, dtype=float)
+    r = np.abs(z / scale)
+    square = r * r + 1
+    # asinh and its derivative by functions that are fast in single precision
+    t = np.copysign(np.log(r + np.sqrt(square)), z)
+    log_jacobian = -0.5 * np.log(square).sum(axis=1, dtype=float) - z.shape[1] * np.log(scale)
+    return _leave_one_out(t, n_distinct) + log_jacobian
 
 
 def _leave_one_out(t: NDArray[Any], n_distinct: int) -> Array:

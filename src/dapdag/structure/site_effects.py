@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import Batch
-from dapdag.structure.dictionary import N_PAIR
 from dapdag.structure.statistics import Array
 
 
@@ -29,10 +28,10 @@ def site_terms(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
             terms.append(1 + parent * batch.width + k)
             variances.append(spec.main * spec.decay**k)
     if spec.pairs:
-        per_pair = N_PAIR if spec.along else 1
+        n_pair = batch.layout.n_pair
         for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
-            for t in range(per_pair):
-                terms.append(batch.n_additive + number * N_PAIR + t)
+            for t in range(n_pair if spec.along else 1):
+                terms.append(batch.n_additive + number * n_pair + t)
                 variances.append(spec.pairs)
     return np.array(terms), 1.0 / np.maximum(variances, 1e-12)
 
