@@ -1,7 +1,7 @@
 """GraphSearch on simulated and real tables with a known graph.
 
     python benchmarks/graph_search.py --scenarios d10 d20 author --seeds 700:710
-    python benchmarks/graph_search.py calibration --scenarios d10 d20 --seeds 700:720
+    python benchmarks/graph_search.py calibration --scenarios d10 d20 --seeds 720:730 --plot a.png
     python benchmarks/graph_search.py shifts --seeds 700:710
 
 The first prints the structural Hamming distance (a reversal counts once), what it consists of, and
@@ -20,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 
 from dapdag import GraphSearch
 from dapdag.graph import compare_graphs
+from dapdag.plotting import plot_calibration
 
 # Real tables are the same, or nearly so, for every seed.
 SIMULATED = [name for name in SCENARIOS if name not in ("chamber", "sachs")]
@@ -62,21 +63,47 @@ def _f1(precision, recall):
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def calibration(scenarios, seeds, n_jobs):
-    """Share of true edges among the ordered pairs of each stated probability."""
-    stated, true = [], []
+def stated_and_true(scenarios, seeds, n_jobs):
+    """Probability of every ordered pair, that of an edge either way, and what is there."""
+    rows = []
     for scenario in scenarios:
         for seed in seeds:
             case, found, _ = run(scenario, seed, n_jobs)
-            probability = found.edge_probability_
-            for cause in probability.index:
-                for effect in probability.columns:
-                    if cause != effect:
-                        stated.append(probability.at[cause, effect])
-                        true.append(case.graph.has_edge(cause, effect))
-    frame = pd.DataFrame({"stated": stated, "true": true})
+            stated = found.edge_probability_
+            rows += [
+                {
+                    "stated": stated.at[a, b],
+                    "true": case.graph.has_edge(a, b),
+                    "either": stated.at[a, b] + stated.at[b, a],
+                    "adjacent": case.graph.has_edge(a, b) or case.graph.has_edge(b, a),
+                    "once": a < b,  # a pair has one value for either way
+                }
+                for a in stated.index
+                for b in stated.columns
+                if a != b
+            ]
+    return pd.DataFrame(rows)
+
+
+def calibration(frame):
+    """Share of true edges among the ordered pairs of each stated probability."""
     by_bin = frame.groupby(pd.cut(frame["stated"], BINS, include_lowest=True), observed=False)
     return by_bin.agg(edges=("true", "size"), stated=("stated", "mean"), true=("true", "mean"))
+
+
+def plot_reliability(frame, path):
+    """Share of edges that are there against their probability: directed, and either way."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    pairs = frame[frame["once"]]
+    plot_calibration(frame["true"], frame["stated"], ax=left)
+    plot_calibration(pairs["adjacent"], pairs["either"].clip(0, 1), ax=right)
+    for ax, words in ((left, "A → B"), (right, "A → B or B → A")):
+        ax.set(xlabel=f"stated probability of {words}", ylabel="share that is there")
+        ax.set_title(f"{words}: {ax.get_title(loc='left')}", loc="left", fontsize="medium")
+    figure.savefig(path, dpi=150)
 
 
 def shifts(scenarios, seeds, n_jobs):
@@ -104,6 +131,7 @@ def main():
     parser.add_argument("--scenarios", nargs="*", choices=list(SCENARIOS), metavar="NAME")
     parser.add_argument("--seeds", default="0:5", help="first:last+1")
     parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--plot", help="calibration: draw it into this file")
     options = parser.parse_args()
     seeds = range(*map(int, options.seeds.split(":")))
     if options.part == "shd":
@@ -114,7 +142,10 @@ def main():
             print(table, flush=True)
             print_header = False
     elif options.part == "calibration":
-        print(calibration(options.scenarios or SIMULATED, seeds, options.n_jobs).round(3))
+        frame = stated_and_true(options.scenarios or SIMULATED, seeds, options.n_jobs)
+        print(calibration(frame).round(3))
+        if options.plot:
+            plot_reliability(frame, options.plot)
     else:
         print(shifts(options.scenarios or ["d10", "d20"], seeds, options.n_jobs).round(3))
 
