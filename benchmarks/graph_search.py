@@ -102,7 +102,10 @@ def plot_reliability(frame, path):
     plot_calibration(pairs["adjacent"], pairs["either"].clip(0, 1), ax=right)
     for ax, words in ((left, "A → B"), (right, "A → B or B → A")):
         ax.set(xlabel=f"stated probability of {words}", ylabel="share that is there")
-        ax.set_title(f"{words}: {ax.get_title(loc='left')}", loc="left", fontsize="medium")
+        distance = (
+            ax.get_title(loc="left").removeprefix("Calibration: ").removesuffix(" on average")
+        )
+        ax.set_title(f"{words}: {distance}", loc="left", fontsize="medium")
     figure.savefig(path, dpi=150)
 
 
