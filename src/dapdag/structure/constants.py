@@ -145,7 +145,7 @@ TEMPERATURE = 3.0
 # The same for the evidence that a mechanism differs between sites, where the parents are given.
 SHIFT_TEMPERATURE = 2.0
 # Order MCMC: sweeps of one proposal per variable, of which the first share is discarded.
-MCMC_SWEEPS = 400
+MCMC_SWEEPS = 200
 MCMC_BURN_IN = 0.25
 
 # Rows per chunk of a pass over the table.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -37,6 +37,7 @@ class ParentScores:
 
     candidates: tuple[int, ...]
     raw: Array  # [2^candidates]: score of each set, −inf if it was not scored
+    models: dict[tuple[int, ...], Choice] = field(default_factory=dict)  # of a numeric variable
 
     @cached_property
     def best_within(self) -> tuple[Array, NDArray[np.intp]]:
@@ -71,22 +72,34 @@ class NumericTarget:
     Parents are given by the numbers of their columns, in ascending order.
     """
 
-    def __init__(self, dictionary: Dictionary) -> None:
+    def __init__(
+        self, dictionary: Dictionary, known: dict[tuple[int, ...], Choice] | None = None
+    ) -> None:
         self.dictionary = dictionary
         table = dictionary.features.table
         self._bounds = table.bounds
         self._n_distinct = int(table.n_distinct[dictionary.target])
-        own = table.values[:, dictionary.target]
-        self.normal_scale_gain = marginal_gain(own, self._n_distinct)
-        self._known: dict[tuple[int, ...], Choice] = {}
+        self._known: dict[tuple[int, ...], Choice] = dict(known or {})
         self._score: dict[tuple[int, ...], float] = {}
+
+    @cached_property
+    def normal_scale_gain(self) -> float:
+        """Log likelihood gained by the transform to normal scores."""
+        own = self.dictionary.features.table.values[:, self.dictionary.target]
+        return marginal_gain(own, self._n_distinct)
+
+    @property
+    def known_models(self) -> dict[tuple[int, ...], Choice]:
+        """Models of the parent sets that were scored or estimated."""
+        return self._known
 
     def with_all_terms(self, candidates: tuple[int, ...]) -> NumericTarget:
         """The same target with all joint terms of some of its candidates."""
         features, target = self.dictionary.features, self.dictionary.target
-        out = NumericTarget(build_dictionary(features, target, candidates))
         # models of at most one parent have no joint terms
-        out._known, out._score = dict(self._known), dict(self._score)
+        out = NumericTarget(build_dictionary(features, target, candidates), self._known)
+        out._score = dict(self._score)
+        vars(out)["normal_scale_gain"] = self.normal_scale_gain
         return out
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
@@ -185,6 +198,7 @@ class DiscreteTarget:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self.rows: Rows = discrete_rows(dictionary)
+        self.known_models: dict[tuple[int, ...], Choice] = {}
         self._known: dict[tuple[int, ...], Array] = {}
 
     def with_all_terms(self, candidates: tuple[int, ...]) -> DiscreteTarget:
@@ -217,12 +231,19 @@ Target = NumericTarget | DiscreteTarget
 
 
 def target_of(
-    features: Features, target: int, candidates: tuple[int, ...], screening: bool = False
+    features: Features,
+    target: int,
+    candidates: tuple[int, ...],
+    screening: bool = False,
+    known: dict[tuple[int, ...], Choice] | None = None,
 ) -> Target:
-    """The evidence of one variable, by its kind; a numeric one may have a small dictionary."""
+    """The evidence of one variable, by its kind.
+
+    A numeric one may have a small dictionary, and models of parent sets that are known.
+    """
     if features.table.levels[target]:
         return DiscreteTarget(build_dictionary(features, target, candidates))
-    return NumericTarget(build_dictionary(features, target, candidates, screening))
+    return NumericTarget(build_dictionary(features, target, candidates, screening), known)
 
 
 def _one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:

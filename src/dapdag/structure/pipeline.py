@@ -65,7 +65,7 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
     parents = [tuple(np.flatnonzero(edge[:, j]).tolist()) for j in range(table.n_columns)]
 
     def describe(j: int) -> tuple[dict[str, float], Array]:
-        target = target_of(features, j, parents[j])
+        target = target_of(features, j, parents[j], known=scores[j].models)
         return shift_row(level_table(target, parents[j])), edge_weights(target, parents[j])
 
     described = _for_each_column(describe, table.n_columns, "mechanisms", options)

@@ -78,9 +78,9 @@ def _eliminate(
     """Integrate out effects with Gram rows `cross` [sets, sites, effects, terms]."""
     K = cross[:, :, :, terms] if own is None else own
     K[:, :, np.arange(len(terms)), np.arange(len(terms))] += prior[:, None, :]
-    L = np.linalg.cholesky(K)
+    L = np.linalg.cholesky(K) if len(terms) > 1 else np.sqrt(K)
     log_diagonal = 2 * np.log(np.diagonal(L, axis1=2, axis2=3)) - np.log(prior)[:, None, :]
-    inverse = np.linalg.inv(L)
+    inverse = np.linalg.inv(L) if len(terms) > 1 else 1 / L
     stacked = (inverse @ cross).reshape(len(total), -1, total.shape[-1])
     left = total - stacked.mT @ stacked
     return SiteFit(left, log_diagonal.sum(axis=(1, 2)), terms, inverse, cross)
