@@ -42,8 +42,8 @@ PAIR_DEGREES = (2, 3, 3, *(4,) * 8)
 PAIR_VARIANCE = (0.25, 0.125, 0.125, *(0.25,) * 8)
 RIDGE_CENTRES = (-1.2, -0.4, 0.4, 1.2)
 RIDGE_SLOPE = 2.0
-# The first of them that a dictionary for screening has: the products.
-SCREEN_PAIR_TERMS = 3
+# The products among them: all that screening and logistic regressions use, as a label tells less.
+N_PRODUCTS = 3
 # The product of three parents.
 TRIPLE_VARIANCE = 0.1
 # The intercept is nearly free.
@@ -89,6 +89,10 @@ SMALL_NOISE = 0.1
 BANDWIDTHS = (0.25, 0.5, 1.0)
 # Nats that a density other than the normal law has to be worth.
 DENSITY_COST = 3.0
+# Strata by levels of discrete parents in which residuals may have another density: most of them,
+# and rows that each needs.
+MAX_STRATA = 8
+MIN_STRATUM_ROWS = 50
 # Distinct values that a variable needs for a density of its residuals, and for a model on the
 # scale of its normal scores.
 MIN_DENSITY_VALUES = 30
@@ -102,10 +106,8 @@ NORMAL_SCALE_MARGIN = 10.0
 # density of the column itself is estimated.
 TAIL_SCALES = (0.01, 0.1, 1.0)
 
-# Main features of each parent, and highest degree of products, in a logistic regression: fewer
-# than for numbers, as a label tells less.
+# Main features of each parent in a logistic regression: fewer than for numbers.
 LOGISTIC_MAIN = 4
-LOGISTIC_PAIR_DEGREE = 3
 
 # Nats that an edge has to be worth, besides log d: with d variables, about one in d of the pairs
 # is joined in a sparse graph.

@@ -115,7 +115,7 @@ def _orthonormal(gram: Array) -> Array:
 class Layout:
     """Where the features of `n` candidates lie in a dictionary.
 
-    A dictionary for screening has the first products of each pair only, and no triples.
+    A dictionary may have the products of each pair only, and no triples.
     """
 
     n: int
@@ -181,13 +181,15 @@ class Dictionary:
 
 
 def build_dictionary(
-    features: Features, target: int, candidates: tuple[int, ...], screening: bool = False
+    features: Features,
+    target: int,
+    candidates: tuple[int, ...],
+    n_pair: int = N_PAIR,
+    has_triples: bool = True,
 ) -> Dictionary:
     """Collect the moments of a target and its candidates in one pass over the rows."""
     table = features.table
-    layout = Layout(len(candidates), features.width)
-    if screening:
-        layout = replace(layout, n_pair=c.SCREEN_PAIR_TERMS, has_triples=False)
+    layout = Layout(len(candidates), features.width, n_pair, has_triples)
     gram = np.zeros((table.n_sites, layout.size, layout.size))
     values = np.empty((layout.size, table.n_rows), dtype=np.float32)
     for m, rows in chunks(table.bounds):

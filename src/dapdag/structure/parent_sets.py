@@ -11,8 +11,9 @@ import numpy as np
 
 from dapdag.structure import constants as c
 from dapdag.structure.dictionary import Features
-from dapdag.structure.parents import ParentScores, target_of
+from dapdag.structure.parents import ParentScores
 from dapdag.structure.statistics import Array
+from dapdag.structure.targets import target_of
 
 
 def score_parents(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import Batch, make_batch
-from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
-from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
+from dapdag.structure.dictionary import Dictionary, build_dictionary
 from dapdag.structure.models import (
     Choice,
     best_models,
@@ -24,7 +23,7 @@ from dapdag.structure.models import (
     with_unequal_noise,
 )
 from dapdag.structure.nesting import EXACT_MODELS
-from dapdag.structure.residuals import density_gain, marginal_gain
+from dapdag.structure.residuals import density_gain, marginal_gain, stratified_gain
 from dapdag.structure.statistics import Array
 
 # Stands for a parent set without a required parent: finite, so that differences are numbers.
@@ -81,6 +80,13 @@ class NumericTarget:
         self._n_distinct = int(table.n_distinct[dictionary.target])
         self._known: dict[tuple[int, ...], Choice] = dict(known or {})
         self._score: dict[tuple[int, ...], float] = {}
+        self._kept: dict[tuple[int, ...], NDArray[np.float32]] = {}  # residuals
+        self._strata: dict[tuple[int, ...], NDArray[np.intp]] = {}
+        self._codes = {
+            k: np.unique(table.values[:, k], return_inverse=True)[1]
+            for k in dictionary.candidates
+            if table.levels[k]
+        }
 
     @cached_property
     def normal_scale_gain(self) -> float:
@@ -98,7 +104,7 @@ class NumericTarget:
         features, target = self.dictionary.features, self.dictionary.target
         # models of at most one parent have no joint terms
         out = NumericTarget(build_dictionary(features, target, candidates), self._known)
-        out._score = dict(self._score)
+        out._score, out._kept = dict(self._score), dict(self._kept)
         vars(out)["normal_scale_gain"] = self.normal_scale_gain
         return out
 
@@ -116,13 +122,26 @@ class NumericTarget:
         evidence where the further parent does not matter, and shows where it does.
         """
         for at in self._slices(parent_sets):
-            subsets = [[s for s in _one_less(p) if s in self._known] for p in parent_sets[at]]
-            best = [self._known[max(own, key=self._score.__getitem__)] for own in subsets]
+            subsets = [[s for s in one_less(p) if s in self._known] for p in parent_sets[at]]
+            best = [max(own, key=self._score.__getitem__) for own in subsets]
+            choice = stack([self._known[own] for own in best])
+            if self._codes:
+                choice = self._restratified(parent_sets[at], best, choice)
             levels = [{int(self._known[s].level[0]) for s in own} for own in subsets]
             batch = self._batch(parent_sets[at])
-            choice = extended_models(batch, stack(best), levels, self.normal_scale_gain)
+            choice = extended_models(batch, choice, levels, self.normal_scale_gain)
             self._learn(parent_sets[at], choice)
         return np.array([self._score[parents] for parents in parent_sets])
+
+    def _restratified(
+        self, parent_sets: list[tuple[int, ...]], subsets: list[tuple[int, ...]], choice: Choice
+    ) -> Choice:
+        """Models of subsets, with densities by the levels of all discrete parents of the sets."""
+        density = choice.density.copy()
+        for k, (parents, own) in enumerate(zip(parent_sets, subsets, strict=True)):
+            self._kept[parents] = self._kept[own]
+            density[k] = max(density[k], self._stratified_gain(self._kept[own], parents))
+        return replace(choice, density=density)
 
     def _learn(self, parent_sets: list[tuple[int, ...]], choice: Choice) -> None:
         """Keep models and scores.
@@ -168,18 +187,25 @@ class NumericTarget:
     def _with_density(self, batch: Batch) -> Choice:
         """The most probable models, with the density of their residuals."""
         own, *others = best_models(batch, self.normal_scale_gain)
-        best = own.with_density(self.density_gains(batch, own))
+        residuals = self._residuals(batch, own)
+        best = own.with_density(self._density_gains(batch, own, residuals))
         for other in others:
             which = contenders(best, other)
             if len(which):
                 some = batch.take(which)
                 chosen = with_unequal_noise(some, other.take(which), self.normal_scale_gain)
-                found = chosen.with_density(self.density_gains(some, chosen))
+                again = self._residuals(some, chosen)
+                found = chosen.with_density(self._density_gains(some, chosen, again))
+                taken = found.value > best.value[which]
+                residuals[which[taken]] = again[taken]
                 best = better_of(best, found, which)
+        if self._codes:
+            for k, parents in enumerate(self._parents(batch)):
+                self._kept[parents] = residuals[k]
         return best
 
-    def density_gains(self, batch: Batch, choice: Choice) -> Array:
-        """What a density other than the normal adds for the residuals of each set."""
+    def _residuals(self, batch: Batch, choice: Choice) -> NDArray[np.float32]:
+        """Residuals of each set, in units of the noise of their site: [sets, rows]."""
         coefficients = residual_coefficients(batch, choice)
         coefficients = (coefficients * np.sqrt(choice.weight)[:, :, None]).astype(np.float32)
         values = self.dictionary.values
@@ -188,64 +214,39 @@ class NumericTarget:
             terms = values[columns]
             for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
                 np.matmul(own[m], terms[:, a:b], out=out[a:b])
+        return residuals
+
+    def _density_gains(self, batch: Batch, choice: Choice, residuals: NDArray[np.float32]) -> Array:
+        """What a density other than the normal adds for the residuals of each set."""
         gain = density_gain(residuals, self._n_distinct)
+        if self._codes:
+            for k, parents in enumerate(self._parents(batch)):
+                gain[k] = max(gain[k], self._stratified_gain(residuals[k], parents))
         return np.asarray(np.where(choice.noise > 2 * c.NOISE_FLOOR, gain, 0.0))
 
+    def _stratified_gain(self, residuals: NDArray[np.float32], parents: tuple[int, ...]) -> float:
+        """What densities by the levels of discrete parents add; 0 without such a parent."""
+        discrete = tuple(k for k in parents if k in self._codes)
+        if not discrete or self._n_distinct < c.MIN_DENSITY_VALUES:
+            return 0.0
+        if discrete not in self._strata:
+            code = np.zeros(len(residuals), dtype=np.intp)
+            for k in discrete:
+                code = np.unique(code * c.MAX_LEVELS + self._codes[k], return_inverse=True)[1]
+            self._strata[discrete] = code
+        strata = self._strata[discrete]
+        if strata.max() >= c.MAX_STRATA:
+            return 0.0
+        return stratified_gain(residuals, strata, self._n_distinct)
 
-class DiscreteTarget:
-    """Evidence of parent sets of a binary or categorical variable."""
-
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.dictionary = dictionary
-        self.rows: Rows = discrete_rows(dictionary)
-        self.known_models: dict[tuple[int, ...], Choice] = {}
-        self._known: dict[tuple[int, ...], Array] = {}
-
-    def with_all_terms(self, candidates: tuple[int, ...]) -> DiscreteTarget:
-        """The target itself: its dictionary has all terms."""
-        del candidates
-        return self
-
-    def levels(self, parents: tuple[int, ...], only: int | None = None) -> Array:
-        """Evidence at each level of site effects, or at one."""
-        place = self.dictionary.candidates.index
-        own = tuple(map(place, parents))
-        return discrete_evidence(self.dictionary, self.rows, own, only)
-
-    def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence of parent sets."""
-        for parents in parent_sets:
-            self._known[parents] = self.levels(parents)
-        return np.array([self._known[parents].max() for parents in parent_sets])
-
-    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence of parent sets at the level of site effects of their best subset."""
-        for parents in parent_sets:
-            subsets = [self._known[s] for s in _one_less(parents) if s in self._known]
-            best = max(subsets, key=lambda values: float(values.max()))
-            self._known[parents] = self.levels(parents, only=int(np.argmax(best)))
-        return np.array([self._known[parents].max() for parents in parent_sets])
+    def _parents(self, batch: Batch) -> list[tuple[int, ...]]:
+        """Columns of the parents of each set of a batch."""
+        layout = self.dictionary.layout
+        first = batch.columns[:, 1 : 1 + batch.n_parents * layout.width : layout.width]
+        place = (first - layout.main(0).start) // layout.width
+        return [tuple(self.dictionary.candidates[p] for p in own) for own in place.tolist()]
 
 
-Target = NumericTarget | DiscreteTarget
-
-
-def target_of(
-    features: Features,
-    target: int,
-    candidates: tuple[int, ...],
-    screening: bool = False,
-    known: dict[tuple[int, ...], Choice] | None = None,
-) -> Target:
-    """The evidence of one variable, by its kind.
-
-    A numeric one may have a small dictionary, and models of parent sets that are known.
-    """
-    if features.table.levels[target]:
-        return DiscreteTarget(build_dictionary(features, target, candidates))
-    return NumericTarget(build_dictionary(features, target, candidates, screening), known)
-
-
-def _one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
+def one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Subsets with one parent less."""
     return [parents[:k] + parents[k + 1 :] for k in range(len(parents))]

@@ -19,10 +19,11 @@ from dapdag.structure.exact import exact_order
 from dapdag.structure.knowledge import Knowledge
 from dapdag.structure.orders import OrderTables, best_graph, search_orders
 from dapdag.structure.parent_sets import score_parents
-from dapdag.structure.parents import ParentScores, target_of
+from dapdag.structure.parents import ParentScores
 from dapdag.structure.probabilities import edge_probability
 from dapdag.structure.shifts import edge_weights, level_table, shift_row
 from dapdag.structure.statistics import Array
+from dapdag.structure.targets import target_of
 
 Result = TypeVar("Result")
 

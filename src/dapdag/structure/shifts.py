@@ -9,10 +9,11 @@ import pandas as pd
 from scipy.special import softmax
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import N_PAIR, Layout
+from dapdag.structure.dictionary import Layout
 from dapdag.structure.models import level_evidence, residual_coefficients
-from dapdag.structure.parents import DiscreteTarget, NumericTarget, Target
+from dapdag.structure.parents import NumericTarget
 from dapdag.structure.statistics import Array
+from dapdag.structure.targets import DiscreteTarget, Target
 
 SHIFT_COLUMNS = ("probability", "level", "slopes", "shape", "noise", "log_bayes_factor")
 
@@ -89,5 +90,5 @@ def _involving(layout: Layout, parent: int) -> list[int]:
     found = list(layout.main(parent))
     for pair, at in layout.pairs.items():
         if parent in pair:
-            found += range(at, at + N_PAIR)
+            found += range(at, at + layout.n_pair)
     return found + [at for triple, at in layout.triples.items() if parent in triple]
