@@ -1,7 +1,7 @@
 """GraphSearch on simulated and real tables with a known graph.
 
     python benchmarks/graph_search.py --scenarios d10 d20 author --seeds 700:710
-    python benchmarks/graph_search.py calibration --scenarios d10 d20 --seeds 700:720
+    python benchmarks/graph_search.py calibration --scenarios d10 d20 --seeds 720:730 --plot a.png
     python benchmarks/graph_search.py shifts --seeds 700:710
     python benchmarks/graph_search.py all --scenarios d10 d20 --seeds 700:710
 
@@ -24,6 +24,7 @@ from sklearn.metrics import roc_auc_score
 
 from dapdag import GraphSearch
 from dapdag.graph import compare_graphs
+from dapdag.plotting import plot_calibration
 
 # Real tables are the same, or nearly so, for every seed.
 SIMULATED = [name for name in SCENARIOS if name not in ("chamber", "sachs")]
@@ -73,17 +74,46 @@ def _f1(precision, recall):
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def calibration(runs):
-    """Share of true edges among the ordered pairs of each stated probability."""
-    stated, true = [], []
+def stated_and_true(runs):
+    """Probability of every ordered pair, that of an edge either way, and what is there."""
+    rows = []
     for case, found, *_ in runs:
-        probability = found.edge_probability_
-        for cause, effect in permutations(probability.index, 2):
-            stated.append(probability.at[cause, effect])
-            true.append(case.graph.has_edge(cause, effect))
-    frame = pd.DataFrame({"stated": stated, "true": true})
+        stated = found.edge_probability_
+        rows += [
+            {
+                "stated": stated.at[a, b],
+                "true": case.graph.has_edge(a, b),
+                "either": stated.at[a, b] + stated.at[b, a],
+                "adjacent": case.graph.has_edge(a, b) or case.graph.has_edge(b, a),
+                "once": a < b,  # a pair has one value for either way
+            }
+            for a, b in permutations(stated.index, 2)
+        ]
+    return pd.DataFrame(rows)
+
+
+def calibration(frame):
+    """Share of true edges among the ordered pairs of each stated probability."""
     by_bin = frame.groupby(pd.cut(frame["stated"], BINS, include_lowest=True), observed=False)
     return by_bin.agg(edges=("true", "size"), stated=("stated", "mean"), true=("true", "mean"))
+
+
+def plot_reliability(frame, path):
+    """Share of edges that are there against their probability: directed, and either way."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    pairs = frame[frame["once"]]
+    plot_calibration(frame["true"], frame["stated"], ax=left)
+    plot_calibration(pairs["adjacent"], pairs["either"].clip(0, 1), ax=right)
+    for ax, words in ((left, "A → B"), (right, "A → B or B → A")):
+        ax.set(xlabel=f"stated probability of {words}", ylabel="share that is there")
+        distance = (
+            ax.get_title(loc="left").removeprefix("Calibration: ").removesuffix(" on average")
+        )
+        ax.set_title(f"{words}: {distance}", loc="left", fontsize="medium")
+    figure.savefig(path, dpi=150)
 
 
 def shifts(runs):
@@ -111,6 +141,7 @@ def main():
     parser.add_argument("--scenarios", nargs="*", choices=list(SCENARIOS), metavar="NAME")
     parser.add_argument("--seeds", default="0:5", help="first:last+1")
     parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--plot", help="calibration: draw it into this file")
     options = parser.parse_args()
     part = options.part
     scenarios = options.scenarios or {"shd": list(SCENARIOS), "shifts": ["d10", "d20"]}.get(
@@ -124,7 +155,10 @@ def main():
             row = pd.DataFrame({scenario: distances(runs[scenario])}).T.round(2)
             print(row.to_string(header=len(runs) == 1), flush=True)
     if part in ("calibration", "all"):
-        print(calibration([r for own in runs.values() for r in own]).round(3).to_string())
+        frame = stated_and_true([r for own in runs.values() for r in own])
+        print(calibration(frame).round(3).to_string())
+        if options.plot:
+            plot_reliability(frame, options.plot)
     if part in ("shifts", "all"):
         known = {name: own for name, own in runs.items() if own[0].case.shifted}
         print(
