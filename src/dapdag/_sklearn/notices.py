@@ -87,7 +87,7 @@ def _importance(model: FittedModel, feature: int) -> str:
 
 
 def warn_of_contradiction(model: FittedModel, domain: Hashable, found: Experts) -> None:
-    """Experts that lost their weight at a domain, and the effects of the label that differ there."""
+    """Experts that lost their weight at a domain, and the label's effects that differ there."""
     lost = (model.combination.weights > 0) & (found.weights == 0)
     if not lost.any():
         return
@@ -100,8 +100,8 @@ def warn_of_contradiction(model: FittedModel, domain: Hashable, found: Experts) 
     ]
     about = f"; the label's effect differs on {', '.join(moved[:MOST_REPORTED])}" if moved else ""
     warnings.warn(
-        f"at the domain {domain!r} the experts contradict each other far beyond what they do at the "
-        f"sources, and {which} contradict(s) the label's parents: no weight is given to it{about}",
+        f"at the domain {domain!r} the experts contradict each other far beyond what they do at "
+        f"the sources; {which} contradict the label's parents and get no weight{about}",
         stacklevel=4,
     )
 

@@ -1,6 +1,6 @@
 """Inference on the graph: the label's posterior from its parents and its children.
 
-    log p(y | x) = log p(y | pa(y), E) + t Σ over children c of log p(x_c | pa(c), y, E, r_c) + const
+    log p(y | x) = log p(y | pa(y), E) + t Σ over children c of log p(x_c | pa(c), y, E, r_c) + …
 
 At a new site the effects r_c of the site on each child's mechanism, and on the label's intercept,
 are estimated from its unlabelled rows by EM under their distribution over the sources. The label
