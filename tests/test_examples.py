@@ -66,6 +66,19 @@ def test_multi_hospital(capsys: pytest.CaptureFixture[str]) -> None:
     assert "<title>Two hospitals</title>" in page
 
 
+def test_reversal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    script = example("reversal")
+    monkeypatch.setattr(script, "QUICK", QUICK)
+    script.main()
+    out = capsys.readouterr().out
+    assert is_finite(out)
+    assert "children of the label in the graph" in out
+    losses = {line[:25].strip(): line[25:].split() for line in out.splitlines()}
+    as_sources, turned = map(float, losses["pooled linear"])
+    assert turned > 2 * as_sources
+    assert len(losses["dapdag"]) == len(losses["oracle"]) == 2
+
+
 def test_model_selection(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

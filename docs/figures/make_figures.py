@@ -13,6 +13,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
 from dapdag._runtime.files import atomic_write
 from dapdag.graph import extract_dag
+from dapdag.inference.combination import simplex_grid
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#AA4499"
@@ -127,8 +128,8 @@ def overview() -> None:
         "each variable from its\nparents in one graph\nfor all sites, and E",
     )  # fmt: skip
     box(
-        ax, 8.0, 0.05, 2.8, 1.75, "Label networks",
-        "the label from all\nfeatures, with and\nwithout E (stacking)",
+        ax, 8.0, 0.05, 2.8, 1.75, "Experts",
+        "networks without E,\nnetworks with E, and\ninference on the graph",
     )  # fmt: skip
     arrow(ax, (10.8, 3.37), (11.4, 3.37))
     arrow(ax, (10.8, 0.92), (11.4, 0.92))
@@ -172,7 +173,7 @@ def row_evidence() -> None:
 
 
 def graph_steps() -> None:
-    """Strengths with a cycle, the threshold, the repair, the masked filters."""
+    """Strengths with a cycle, the threshold, the repair: the graph of the paper's form."""
     names = list(PLACES)
     strength = np.array(
         [
@@ -216,35 +217,111 @@ def graph_steps() -> None:
     save(figure, "graph-steps")
 
 
-def stacking() -> None:
-    """Loss of the mixture of two kinds of networks, by the stacking weight."""
-    share = np.linspace(0, 1, 11)
-    figure, all_axes = plt.subplots(1, 2, figsize=(8.4, 2.7), sharey=True)
-    for ax, (title, with_env, pooled, common) in zip(
+def experts() -> None:
+    """Which variables each of the three experts reads, and in which direction."""
+    reads = {
+        "f0  pooled networks": (False, {"age", "BP", "stage", "days"}, "p(label | all features)"),
+        "f1  networks with E": (True, {"age", "BP", "stage", "days"}, "p(label | all features, E)"),
+        "f2  inference on the graph": (
+            True, {"BP", "stage", "days"}, "p(label | parents, E) × p(child | label, E, site)",
+        ),
+    }  # fmt: skip
+    figure, all_axes = plt.subplots(1, 3, figsize=(11, 2.9), layout="constrained")
+    for ax, (title, (sees_env, read, formula)) in zip(all_axes, reads.items(), strict=True):
+        bare(ax, (-0.4, 3.55), (-0.55, 2.75))
+        on_graph = title.startswith("f2")
+        if on_graph:
+            for a, b in EDGES:
+                touched = "died" in (a, b)
+                color = VERMILLION if (a, b) == ("died", "days") else INK if touched else PALE
+                arrow(ax, PLACES[a], PLACES[b], color=color, shrinkA=18, shrinkB=19)
+        else:
+            for name in sorted(read):
+                arrow(ax, PLACES[name], PLACES["died"], color=BLUE, shrinkA=18, shrinkB=19)
+        if sees_env:
+            ax.add_patch(Circle((2.1, 2.3), 0.22, fc=ORANGE, alpha=0.75, ec=INK))
+            ax.text(2.1, 2.3, "E", ha="center", va="center", weight="bold")
+            targets = ("died", "days") if on_graph else ("died",)
+            for name in targets:
+                arrow(ax, (2.1, 2.3), PLACES[name], color=ORANGE, shrinkA=12, shrinkB=19)
+        for name, place in PLACES.items():
+            color = INK if name == "died" or name in read else GREY
+            look = {"fc": "white", "ec": color, "lw": 2 if name == "died" else 1}
+            ax.add_patch(Circle(place, 0.33, zorder=2, **look))
+            ax.text(*place, name, ha="center", va="center", fontsize=8.5, color=color, zorder=3)
+        ax.set_title(title, fontsize=10, color=INK)
+        ax.text(1.57, -0.5, formula, ha="center", va="bottom", fontsize=8.5, color=GREY)
+    save(figure, "experts")
+
+
+def combination() -> None:
+    """Loss of the mixture of three experts over the simplex of their weights."""
+    weights = simplex_grid(10)
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+    places = weights @ corners
+    names = ("f0\npooled", "f1\nwith E", "f2\non the graph")
+    figure, all_axes = plt.subplots(1, 3, figsize=(9.6, 3.0), layout="constrained")
+    for ax, (title, variances) in zip(
         all_axes,
         (
-            ("E explains what differs", 0.55, 1.0, 0.4),
-            ("E is mostly noise", 1.05, 0.7, 0.4),
+            ("E explains what differs", (1.0, 0.55, 0.8)),
+            ("sites hardly differ", (0.5, 0.65, 0.75)),
+            ("a child's mechanism varies", (1.1, 1.0, 0.55)),
         ),
         strict=True,
     ):
-        variance = (
-            share**2 * with_env + (1 - share) ** 2 * pooled + 2 * share * (1 - share) * common
-        )
-        loss = np.log(variance)
-        best = int(np.argmin(loss))
-        ax.plot(share, loss, color=BLUE, lw=1.5, marker="o", ms=4)
-        ax.plot(share[best], loss[best], marker="o", ms=11, mfc="none", mec=VERMILLION, mew=2)
-        ax.annotate(
-            f"weight {share[best]:.1f}", (share[best], loss[best]), (0, 14),
-            textcoords="offset points", ha="center", color=VERMILLION,
-        )  # fmt: skip
+        covariance = np.full((3, 3), 0.4) + np.diag(np.array(variances) - 0.4)
+        loss = np.log(np.einsum("gi,ij,gj->g", weights, covariance, weights))
+        best = int(loss.argmin())
+        bare(ax, (-0.25, 1.25), (-0.25, 1.15))
+        ax.scatter(*places.T, c=loss, cmap="Blues_r", s=85, ec=GREY, lw=0.4)
+        ax.plot(*places[best], marker="o", ms=14, mfc="none", mec=VERMILLION, mew=2)
+        for name, (x, y) in zip(names, corners, strict=True):
+            up = y > 0.5
+            ax.text(x, y + (0.08 if up else -0.08), name, ha="center", fontsize=8.5,
+                    va="bottom" if up else "top")  # fmt: skip
+        chosen = "  ".join(f"{w:.1f}" for w in weights[best])
+        ax.set_title(f"{title}\nweights {chosen}", fontsize=10, color=INK)
+    save(figure, "combination")
+
+
+def reversal() -> None:
+    """A child of the label at three sources and at a new site where its effect has turned."""
+    rng = np.random.default_rng(5)
+    figure, all_axes = plt.subplots(1, 3, figsize=(10.4, 3.0), sharey=True, layout="constrained")
+    first, second, third = all_axes
+    line = np.array([-2.2, 2.2])
+    for strength, color, name in ((0.5, BLUE, "A"), (1.0, GREEN, "B"), (1.6, PURPLE, "C")):
+        label = rng.normal(size=60)
+        child = strength * label + 0.35 * rng.normal(size=60)
+        first.scatter(label, child, s=9, color=color, alpha=0.45, lw=0)
+        first.plot(line, strength * line, color=color, label=f"site {name}")
+    first.legend(frameon=False, fontsize=8, loc="upper left")
+    label = rng.normal(size=90)
+    cause = 0.8 * label + 0.6 * rng.normal(size=90)
+    child = -label + 0.35 * rng.normal(size=90)
+    second.scatter(cause, child, s=9, color=VERMILLION, alpha=0.6, lw=0)
+    third.scatter(label, child, s=9, color=GREY, alpha=0.3, lw=0)
+    third.plot(line, line, color=BLUE, ls="--", label="the sources' mechanism")
+    for slope, alpha in ((0.2, 0.35), (-0.5, 0.5)):
+        third.plot(line, slope * line, color=VERMILLION, alpha=alpha)
+    third.plot(line, -line, color=VERMILLION, label="re-estimated by EM")
+    third.legend(frameon=False, fontsize=8, loc="upper right")
+    titles = (
+        "sources: label and child",
+        "new site: what is seen",
+        "new site: what is inferred",
+    )
+    for ax, title, x in zip(
+        all_axes, titles, ("label", "parent of the label", "label (not seen)"), strict=True
+    ):
         ax.set_title(title, fontsize=10, color=INK)
-        ax.set_xlabel("stacking weight of the networks with E")
-        ax.set_xticks([0, 0.5, 1], ["0\npooled only", "0.5", "1\nwith E only"])
-    all_axes[0].set_ylabel("loss on left-out sources")
-    figure.tight_layout()
-    save(figure, "stacking")
+        ax.set_xlabel(x)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.set_ylim(-3.9, 3.9)
+    first.set_ylabel("child of the label")
+    save(figure, "reversal")
 
 
 def outside() -> None:
@@ -281,7 +358,12 @@ def outside() -> None:
     save(figure, "outside")
 
 
+DRAWINGS = (
+    *(overview, perturbed, row_evidence, graph_steps),
+    *(experts, combination, reversal, outside),
+)
+
 if __name__ == "__main__":
     with mpl.rc_context(LOOK):
-        for draw in (overview, perturbed, row_evidence, graph_steps, stacking, outside):
+        for draw in DRAWINGS:
             draw()
