@@ -10,7 +10,8 @@ from dapdag.inference.graph_expert import (
     class_support,
     expect,
     infer_label,
-    refined,
+    interpolation,
+    relative_effects,
 )
 from dapdag.inference.site_effects import Effects, SlotRows, SourceEffects, log_prior
 from dapdag.model.constants import NOISE_PRIOR_ROWS
@@ -261,5 +262,20 @@ def test_one_source_says_nothing_about_the_variance_between_sources():
 def test_outputs_are_interpolated_linearly():
     coarse, fine = np.linspace(-2, 2, 5), np.linspace(-2, 2, 41)
     outputs = np.stack([3 * coarse + 1, np.abs(coarse)], axis=1)
-    found = refined(outputs, coarse, fine)
+    found = interpolation(coarse, fine) @ outputs
     np.testing.assert_allclose(found, np.stack([3 * fine + 1, np.abs(fine)], axis=1), atol=1e-12)
+    np.testing.assert_array_equal(interpolation(coarse, coarse), np.eye(5))
+
+
+@pytest.mark.parametrize(("slope", "relative"), [(0.0, 1.0), (-2.0, 0.0), (-4.0, -1.0)])
+def test_the_effect_of_a_site_is_told_relative_to_the_sources(slope, relative):
+    slots, *_ = numbers()
+    effects = [NOTHING, Effects(np.array([[0.7], [slope]]), 1.0)]
+    np.testing.assert_allclose(relative_effects(prior_of(2), slots, effects), [relative], atol=1e-9)
+
+
+def test_there_is_no_relative_effect_where_the_sources_have_none():
+    slots, *_ = numbers()
+    idle = child_slot("continuous", along(GRID, 0.0, 40), slots[1].values, GRID)
+    found = relative_effects(prior_of(2), [slots[0], idle], [NOTHING, NOTHING])
+    assert np.isnan(found).all()
