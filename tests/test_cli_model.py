@@ -100,7 +100,7 @@ def test_fit_to_json(classes: Classes) -> None:
     ]
     types = {column["name"]: column["type"] for column in found["columns"]}
     assert types == {"age": "number", "stage": "category", "code": "binary"}
-    assert found["epochs"] == 5 and found["model"] == str(classes.model)
+    assert found["epochs"] == 6 and found["model"] == str(classes.model)
     assert np.isfinite(found["validation_loss"])
 
 
