@@ -15,6 +15,7 @@ from dapdag.datasets import make_regression_domains
 
 TARGET = 0  # an E between those of the sources
 EPOCHS = 150
+FORMS = pytest.mark.parametrize("structure", ["search", "paper"])
 
 
 @functools.cache
@@ -24,20 +25,27 @@ def simulated():
 
 
 @functools.cache
-def fitted(**changes):
-    """A regressor trained on all domains but the target; trained once per process."""
+def _fitted(structure, edge_threshold):
     _, split = simulated()
-    est = DAPDAGRegressor(max_epochs=EPOCHS, n_members=1, **changes)
+    est = DAPDAGRegressor(
+        max_epochs=EPOCHS, n_members=1, structure=structure, edge_threshold=edge_threshold
+    )
     return est.fit(split.X, split.y, sample_domain=split.sample_domain)
+
+
+def fitted(structure="search", edge_threshold=0.1):
+    """A regressor trained on all domains but the target; trained once per process."""
+    return _fitted(structure, edge_threshold)
 
 
 def mse(a, b):
     return float(np.mean((np.asarray(a) - np.asarray(b)) ** 2))
 
 
-def test_inferred_environments_follow_the_true_ones():
+@FORMS
+def test_inferred_environments_follow_the_true_ones(structure):
     data, _ = simulated()
-    inferred = fitted().source_environments_["E1_mean"]
+    inferred = fitted(structure=structure).source_environments_["E1_mean"]
     true = [data.env[d] for d in inferred.index]
     assert abs(np.corrcoef(inferred, true)[0, 1]) > 0.9
 
@@ -54,9 +62,10 @@ def test_the_targets_environment_falls_in_line_with_the_sources():
     assert not est.environment(split.X_target)["outside"].iloc[0]
 
 
-def test_prediction_in_an_unseen_domain_is_far_better_than_the_mean():
+@FORMS
+def test_prediction_in_an_unseen_domain_is_far_better_than_the_mean(structure):
     _, split = simulated()
-    error = mse(fitted().predict(split.X_target), split.y_target)
+    error = mse(fitted(structure=structure).predict(split.X_target), split.y_target)
     assert error < 0.5 * mse(split.y.mean(), split.y_target)
 
 
@@ -90,9 +99,10 @@ def test_the_right_environment_predicts_better_than_a_wrong_one():
     assert right < wrong
 
 
-def test_the_graph_is_acyclic_and_names_every_variable():
+@FORMS
+def test_the_graph_is_acyclic_and_names_every_variable(structure):
     _, split = simulated()
-    graph = fitted().graph_
+    graph = fitted(structure=structure).graph_
     assert nx.is_directed_acyclic_graph(graph)
     assert set(graph) == {*split.X.columns, "Y"}
     assert len(graph.edges) > 0
@@ -177,9 +187,9 @@ def test_the_classifier_is_right_far_more_often_than_chance():
 
 
 def test_without_an_edge_threshold_the_graph_is_still_acyclic():
-    graph = fitted(edge_threshold=0.0).graph_
+    graph = fitted(structure="paper", edge_threshold=0.0).graph_
     assert nx.is_directed_acyclic_graph(graph)
-    assert len(graph.edges) > len(fitted().graph_.edges)
+    assert len(graph.edges) > len(fitted(structure="paper").graph_.edges)
 
 
 def hopeless(learning_rate=1e30):
