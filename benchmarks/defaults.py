@@ -27,7 +27,7 @@ CHANGES = {
     "reconstruction weight .3": {"reconstruction_weight": 0.3},
     "no reconstruction, no graph": {"structure_weight": 0.0},
     "env_dim 2": {"env_dim": 2},
-    "the paper's form": {"exact_graph": False},
+    "the paper's form": {"structure": "paper"},
 }
 
 

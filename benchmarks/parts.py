@@ -80,7 +80,7 @@ PARTS = {
     "paper_form": Part(
         "9–11",
         "exact graph, label networks and all that (off: the paper's form)",
-        settings={"exact_graph": False},
+        settings={"structure": "paper"},
     ),
     "acyclicity_growth": Part("12", "acyclicity weight × 30 from 30 to 60 %"),
     "weight_average": Part("13", "moving average of weights over 200 steps"),

@@ -45,7 +45,7 @@ def facts(kind):
     model = {
         "regression": lambda: DAPDAGRegressor(n_members=2, **small),
         "classification": lambda: DAPDAGClassifier(n_members=2, **small),
-        "paper": lambda: DAPDAGRegressor(exact_graph=False, **small),
+        "paper": lambda: DAPDAGRegressor(structure="paper", **small),
         "castle": lambda: CASTLERegressor(**small),
     }[kind]()
     with warnings.catch_warnings():

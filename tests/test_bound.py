@@ -69,7 +69,7 @@ def binary() -> DAPDAGClassifier:
 def multiclass() -> DAPDAGClassifier:
     X = features()
     y = classes(X, ["low", "mid", "high"])
-    return DAPDAGClassifier(**SMALL, exact_graph=False).fit(X, y, SITES)
+    return DAPDAGClassifier(**SMALL, structure="paper").fit(X, y, SITES)
 
 
 @pytest.fixture(params=["regressor", "binary", "multiclass"])

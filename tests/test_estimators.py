@@ -199,7 +199,7 @@ def test_sample_domain_is_routed_through_a_pipeline(split):
 
 
 def test_the_papers_form_is_one_argument_away(split):
-    soft = DAPDAGRegressor(exact_graph=False, **QUICK)
+    soft = DAPDAGRegressor(structure="paper", **QUICK)
     soft.fit(split.X, split.y, sample_domain=split.sample_domain)
     assert soft.fitted_.model.sizes.n_predictors == 0
     assert nx.is_directed_acyclic_graph(soft.graph_)

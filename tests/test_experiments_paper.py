@@ -118,7 +118,7 @@ def test_graphs_of_no_edges_miss_them_all():
     empty = rows[(rows["method"] == "empty")]
     assert (values(empty, metric="shd per edge") == 1).all()
     assert (values(empty, metric="recall") == 0).all()
-    assert {"dapdag-b", "r2-sort", "cdnod"} <= set(rows["method"])
+    assert {"dapdag-b", "graph-search", "r2-sort", "cdnod"} <= set(rows["method"])
     assert set(rows[rows["metric"] == "r2"]["method"]) == {"dapdag-b"}
 
 
@@ -214,10 +214,13 @@ def test_unknown_names_are_refused(tmp_path):
             run(load(name), tmp_path / name, preset="tiny", methods=["nonsense"])
 
 
-def test_a_method_that_cannot_be_had_here_is_left_out(monkeypatch):
+def test_a_method_that_cannot_be_had_here_is_left_out(monkeypatch, capsys):
     experiment = load("graphs")
     parameters = replace(experiment.presets["tiny"], methods=("empty", "cdnod"))
     absent = replace(GRAPH_METHODS["cdnod"], packages=("no_such_package",))
     monkeypatch.setitem(GRAPH_METHODS, "cdnod", absent)
     found = experiment.runs(parameters, [0], parameters.methods)
     assert {r.method for r in found} == {"empty"}
+    assert "left out: CD-NOD (Fisher z) is not installed: pip install 'dapdag[bench]'" in (
+        capsys.readouterr().err
+    )

@@ -20,6 +20,7 @@ from dapdag.model.objective import (
     Batch,
     Weights,
     kl_divergence,
+    label_objective,
     objective,
     squared_environment,
 )
@@ -229,14 +230,25 @@ def test_cycles_of_weight_zero_cannot_stop_training():
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
-def test_the_stopped_gradient_keeps_the_label_loss_from_the_encoder():
-    off = make_weights(reconstruction=0.0, environment=0.0)
-    _, taught = evaluate(BAYESIAN, off, network(), make_batch())
-    apart = replace(BAYESIAN, label_teaches_env=False)
-    _, untaught = evaluate(apart, off, network(), make_batch())
-    assert not is_zero(taught.encoder)
-    assert is_zero(untaught.encoder)
-    np.testing.assert_array_equal(taught.label.filters, untaught.label.filters)
+def test_a_loss_without_the_label_trains_everything_but_its_networks():
+    apart = replace(BAYESIAN, predicts_label=False)
+    terms, gradient = evaluate(apart, make_weights(), network(), make_batch())
+    assert terms["prediction"] == 0 < terms["reconstruction"]
+    assert is_zero(gradient.label)
+    assert not is_zero(gradient.encoder) and not is_zero(gradient.decoder)
+
+
+def test_the_labels_own_loss_does_not_train_the_encoder():
+    def loss(network):
+        return label_objective(
+            *(BAYESIAN, make_weights(), network, LAYOUT, None, make_batch()),
+            *(DECODER_ROWS, NORMAL, jnp.array([1.0, 0.0])),
+        )[0]
+
+    gradient = eqx.filter_jit(eqx.filter_grad(loss))(network())
+    assert is_zero((gradient.encoder, gradient.decoder))
+    # the second network is not trained on this domain
+    assert not is_zero(gradient.label.filters[0]) and is_zero(gradient.label.filters[1])
 
 
 def test_acyclicity_and_sparsity_have_gradients_on_filters_of_edges_only():
@@ -424,7 +436,7 @@ def padded(network, big, label_columns):
     first, *later = network.encoder.weights
     wide_first = replaced(noise.encoder.weights[0], slice(len(first)), first)
     encoder = eqx.tree_at(lambda e: e.weights, network.encoder, (wide_first, *later))
-    return Network(encoder, decoder, label, label_columns), columns, variables
+    return Network(encoder, decoder, label, None, label_columns), columns, variables
 
 
 @pytest.mark.parametrize("formulation", [BAYESIAN, PAPER], ids=["bayesian", "paper"])

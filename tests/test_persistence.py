@@ -65,7 +65,7 @@ def binary() -> DAPDAGClassifier:
 def multiclass() -> DAPDAGClassifier:
     X = features().rename(columns={"age": 1, "dose": 2, "ward": 3, "smokes": 4})
     y = classes(features(), ["low", "mid", "higher"])
-    return DAPDAGClassifier(**SMALL, exact_graph=False).fit(X, y, SITES)
+    return DAPDAGClassifier(**SMALL, structure="paper").fit(X, y, SITES)
 
 
 @pytest.fixture(params=["regressor", "binary", "multiclass"])

@@ -31,7 +31,7 @@ def _dense(dictionary, batch, level, model, position):
     table = dictionary.features.table
     Phi = dictionary.rows(slice(0, table.n_rows))[:, batch.columns[0]]
     p = batch.n_terms
-    kept = included_terms(batch.n_parents, batch.width)[model]
+    kept = included_terms(batch.n_parents, batch.layout)[model]
     y = Phi[:, p]
     cov = (
         np.eye(len(y))

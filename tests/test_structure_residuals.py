@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dapdag.structure.residuals import density_gain, marginal_gain
+from dapdag.structure.residuals import density_gain, marginal_gain, stratified_gain
 
 
 def _gain(values):
@@ -35,3 +35,18 @@ def test_few_values_have_no_density():
     values = np.random.default_rng(4).integers(5, size=500).astype(float)
     assert density_gain(values[None], 5)[0] == 0
     assert marginal_gain(values, 5) == -np.inf
+
+
+def test_strata_with_another_spread_gain_their_likelihood_ratio():
+    rng = np.random.default_rng(5)
+    strata = np.repeat([0, 1], 1500)
+    residuals = rng.normal(size=3000) * np.where(strata == 0, 0.5, 2.0)
+    pooled = np.log(np.sqrt((0.5**2 + 2.0**2) / 2))
+    expected = 1500 * (pooled - np.log(0.5)) + 1500 * (pooled - np.log(2.0))
+    assert abs(stratified_gain(residuals, strata, 3000) - expected) < 0.1 * expected
+
+
+def test_strata_that_are_alike_gain_nothing():
+    rng = np.random.default_rng(6)
+    strata = rng.integers(3, size=3000)
+    assert max(stratified_gain(rng.normal(size=3000), strata, 3000) for _ in range(5)) < 3

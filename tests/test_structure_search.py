@@ -115,6 +115,30 @@ def test_binary_and_categorical_columns():
     assert found.mechanism_shift_.loc["event", "probability"] > 0.9
 
 
+def test_a_binary_cause_of_spread_alone_is_found():
+    rng = np.random.default_rng(3)
+    switch = rng.random(900) < 0.5
+    y = np.where(switch, 3.0, 1.0) * rng.normal(size=900)
+    X = pd.DataFrame({"switch": switch, "y": y, "other": rng.normal(size=900)})
+    # the reverse, a logistic regression on the square of y, is as good a description
+    search = GraphSearch(tiers=[["switch"], ["y", "other"]])
+    found = search.fit(X, np.repeat([0, 1, 2], 300))
+    assert set(found.graph_.edges) == {("switch", "y")}
+
+
+def test_order_of_rows_does_not_matter_where_columns_have_few_values():
+    rng = np.random.default_rng(4)
+    a = rng.integers(3, size=300).astype(float)
+    b = (a + rng.integers(3, size=300)).astype(float)
+    X = pd.DataFrame({"a": a, "b": b, "c": rng.integers(4, size=300).astype(float)})
+    X.iloc[:7, 0] = np.nan
+    site = np.repeat([0, 1], 150)
+    rows = rng.permutation(300)
+    first = GraphSearch().fit(X, site)
+    second = GraphSearch().fit(X.iloc[rows], site[rows])
+    assert second.log_evidence_ == pytest.approx(first.log_evidence_, abs=1e-6)
+
+
 def test_a_categorical_cause_of_a_number():
     rng = np.random.default_rng(1)
     group = rng.choice(list("pqrs"), size=400)

@@ -10,6 +10,7 @@ import pandas as pd
 from ._sklearn.mixins import WithEnvironments, WithGraph
 from ._sklearn.network import NetworkClassifier, NetworkRegressor
 from .data.sample import Sample
+from .inference.combination import EXPERTS
 from .inference.fitted import Fit
 from .structure.shifts import shift_table
 from .training.fit import fit_models
@@ -104,6 +105,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         names = list(self.graph_)
         strength = dict(zip(names, fit.env_strength.tolist(), strict=True))
         nx.set_node_attributes(self.graph_, strength, "environment")
+        self.expert_weights_ = pd.Series(fit.model.combination.weights, index=list(EXPERTS))
         if np.isnan(fit.shifts).all():  # the graph was learned by the decoder, not searched
             return
         index = pd.Index(names, tupleize_cols=False)
@@ -176,6 +178,12 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
         (filter norm) and `effect` (root-mean-square derivative in standard deviations), nodes
         `environment` (how strongly E acts); `graph_.graph["removed"]` lists the edges that were
         removed to break cycles.
+    edge_probability_ : DataFrame of the probability of every edge, causes in rows; not in the
+        paper's form.
+    mechanism_shift_ : DataFrame, one row per variable: the probability that its mechanism differs
+        between the sources, and in what; not in the paper's form.
+    expert_weights_ : share of each expert in the prediction: networks without E ("pooled"), with E
+        ("environment"), and inference on the graph ("graph").
     adjacency_ : DataFrame of filter norms before thresholding, parents in rows.
     source_environments_ : DataFrame of the sources' E.
     history_ : DataFrame of every term of the loss per epoch.

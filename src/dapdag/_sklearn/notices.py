@@ -13,6 +13,7 @@ from ..data.schema import duplicates
 from ..data.table import Table
 from ..inference.fitted import FittedModel
 from ..inference.novelty import is_novel, novel_features
+from ..inference.prediction import Experts
 
 # Fewer rows with a missing feature are no evidence about their domain.
 FEWEST_ROWS_TO_TELL = 5
@@ -20,6 +21,9 @@ FEWEST_ROWS_TO_TELL = 5
 NEARLY_ABSENT = 0.05
 # A smaller share would be shown as 0 %.
 LEAST_TO_TELL = 0.005
+# An effect of the label that differs from the sources' by a larger share is named.
+LEAST_MOVE = 0.5
+_EXPERTS = ("the pooled networks", "the networks with E", "inference on the graph")
 # Domains, and features of one, that a warning names.
 MOST_REPORTED = 5
 
@@ -80,6 +84,26 @@ def _importance(model: FittedModel, feature: int) -> str:
     if importance < LEAST_TO_TELL:
         return f"masking it does not raise the {error} on held-out source rows"
     return f"masking it raises the {error} on held-out source rows by {importance:.0%}; {effect}"
+
+
+def warn_of_contradiction(model: FittedModel, domain: Hashable, found: Experts) -> None:
+    """Experts that lost their weight at a domain, and the label's effects that differ there."""
+    lost = (model.combination.weights > 0) & (found.weights == 0)
+    if not lost.any():
+        return
+    which = " and ".join(_EXPERTS[k] for k in np.flatnonzero(lost))
+    children = np.flatnonzero(model.parents[-1, : len(model.table.features)])
+    moved = [
+        f"{model.table.features[j].name!r} ({share:+.2f} times that at the sources)"
+        for j, share in zip(children, found.relative, strict=True)
+        if np.isfinite(share) and abs(share - 1) > LEAST_MOVE
+    ]
+    about = f"; the label's effect differs on {', '.join(moved[:MOST_REPORTED])}" if moved else ""
+    warnings.warn(
+        f"at the domain {domain!r} the experts contradict each other far beyond what they do at "
+        f"the sources; {which} contradict the label's parents and get no weight{about}",
+        stacklevel=4,
+    )
 
 
 def warn_of_novel_features(

@@ -22,7 +22,12 @@ from ..inference.novelty import is_novel, novel_features
 from ..inference.prediction import LabelDistribution
 from ..inference.site import Site
 from .checks import as_frame, new_domains
-from .notices import warn_of_absent_features, warn_of_novel_features, warn_of_unknown_values
+from .notices import (
+    warn_of_absent_features,
+    warn_of_contradiction,
+    warn_of_novel_features,
+    warn_of_unknown_values,
+)
 
 
 def adapt(estimator: Any, X: Any, sample_domain: Any = None) -> "Sites":
@@ -82,6 +87,7 @@ class Sites:
             warn_of_absent_features(self.model, site.X, name)
             with compilation_cache():
                 parts.append(site.label)
+            warn_of_contradiction(self.model, name, site.experts)
         if len(parts) == 1:
             return parts[0]
         mean = self._in_order([p.mean for p in parts])

@@ -1,4 +1,4 @@
-"""Where the parents of each variable lie among the inputs, for decoders and mechanisms on a graph."""
+"""Where the parents of each variable lie among the inputs of decoder and mechanisms."""
 
 from collections.abc import Sequence
 from dataclasses import replace

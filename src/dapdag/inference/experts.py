@@ -20,7 +20,7 @@ from ..model.constants import GRID_POINTS, GRID_REFINED
 from ..model.mechanisms import with_label
 from ..model.parameters import unravel
 from .fitted import FittedModel
-from .graph_expert import class_support, refined
+from .graph_expert import class_support, interpolation
 from .programs import in_blocks
 from .site_effects import SlotRows
 
@@ -50,6 +50,42 @@ def label_support(model: FittedModel) -> Floats:
     return np.linspace(low, high, GRID_REFINED)[:, None]
 
 
+def label_grid(model: FittedModel) -> Floats:
+    """Values of the label at which mechanisms are evaluated; those between are interpolated."""
+    if model.table.label.kind != "continuous":
+        return label_support(model)
+    return np.linspace(*model.label_range, GRID_POINTS)[:, None]
+
+
+def padded_label(model: FittedModel, values: Floats) -> NDArray[np.float32]:
+    """Values of the label [values, columns] among its padded columns."""
+    out = np.zeros((len(values), model.sizes.label_columns), dtype=np.float32)
+    out[:, : values.shape[1]] = values
+    return out
+
+
+def label_inputs(model: FittedModel, support: Floats) -> tuple[Floats, Floats]:
+    """What each value of the label adds to a slot's inputs, behind a constant: [slots, values,
+    1 + inputs], and 1 for the inputs that are not the label's: [slots, inputs]."""
+    blanket: Any = model.blanket
+    columns = model.layout.owner.shape[0]
+    start = columns - model.sizes.label_columns
+    center = np.asarray(model.layout.center, dtype=float)
+    slots, inputs = blanket.reads.shape
+    added, other = np.zeros((slots, len(support), 1 + inputs)), np.ones((slots, inputs))
+    of_label = (blanket.reads >= start) & (blanket.reads < columns)
+    for s, at in np.argwhere(of_label & (blanket.reads_any > 0)).tolist():
+        other[s, at] = 0.0
+        column = blanket.reads[s, at] - start
+        if column < support.shape[1]:
+            added[s, :, 1 + at] = support[:, column] - center[blanket.reads[s, at]]
+    if model.sizes.indicators:
+        # the label counts as known: it takes every value in turn
+        other[blanket.reads == model.sizes.inputs - 1] = 0.0
+    other[0] = 0.0  # the label's own mechanism has an effect on its intercept only
+    return added, other
+
+
 def evaluate_slots(
     model: FittedModel, weights: NDArray, env: NDArray, data: Encoded, n_rows: int, labelled: bool
 ) -> list[SlotRows]:
@@ -58,24 +94,21 @@ def evaluate_slots(
     `weights` [members, networks] sum to 1, `env` is [members, dim]. With `labelled` the label is
     the one of each row; else it takes every value of `label_support`.
     """
-    support = label_support(model)
-    numbers = model.table.label.kind == "continuous"
-    coarse = np.linspace(*model.label_range, GRID_POINTS)[:, None] if numbers else support
-    padded = np.zeros((len(coarse), model.sizes.label_columns), dtype=np.float32)
-    padded[:, : support.shape[1]] = coarse
-    single = weights.astype(np.float32), env.astype(np.float32)
+    support, grid = label_support(model), label_grid(model)
     about = model.sizes, model.layout, model.blanket, model.vectors
+    single = weights.astype(np.float32), env.astype(np.float32)
     program = _labelled_slots if labelled else _slots
-    known, asked, own = program(*about, *single, data.values, data.observed, padded)
-    first = np.asarray(known, dtype=float)[:n_rows]  # [rows, slots, width]
-    every = np.asarray(asked, dtype=float)[:n_rows]  # [rows, values, slots, width]
-    own = np.asarray(own, dtype=float)[:n_rows]  # [rows, slots, inputs]
+    found = program(*about, *single, data.values, data.observed, padded_label(model, grid))
+    # [rows, slots, width], [rows, values, slots, width], [rows, slots, inputs]
+    first, every, own = (np.asarray(a, dtype=float)[:n_rows] for a in found)
+    added, other = label_inputs(model, support)
     if labelled:
-        support = np.zeros((1, support.shape[1]))
         every = first[:, None]
-    elif numbers:
-        every = np.moveaxis(refined(np.moveaxis(every, 1, 0), coarse[:, 0], support[:, 0]), 0, 1)
-    return _slot_rows(model, data, n_rows, first, every, own, support, labelled)
+        added, other = np.zeros_like(added[:, :1]), (other > -1.0).astype(float)
+        other[0] = 0.0
+    elif len(grid) < len(support):
+        every = np.einsum("fc,ncsw->nfsw", interpolation(grid[:, 0], support[:, 0]), every)
+    return _slot_rows(model, data, n_rows, first, every, own * other, added)
 
 
 def _slot_rows(
@@ -85,13 +118,9 @@ def _slot_rows(
     first: Floats,
     every: Floats,
     own: Floats,
-    support: Floats,
-    labelled: bool,
+    added: Floats,
 ) -> list[SlotRows]:
     blanket: Any = model.blanket
-    columns = model.layout.owner.shape[0]
-    start = columns - model.sizes.label_columns
-    center = np.asarray(model.layout.center, dtype=float)
     out = []
     for s in np.flatnonzero(blanket.real).tolist():
         kind = next(k for k in ("continuous", "binary", "categorical") if getattr(blanket, k)[s])
@@ -99,20 +128,9 @@ def _slot_rows(
         if kind == "categorical":
             outputs = np.where(blanket.columns_any[s] > 0, outputs, -1e9)
         values = data.values[:n_rows, blanket.columns[s]] * blanket.columns_any[s]
-        design = np.concatenate([np.ones((n_rows, 1)), own[:, s] * (s > 0)], axis=1)
-        label = np.zeros((len(outputs), design.shape[1]))
-        reads = blanket.reads[s]
-        of_label = (reads >= start) & (reads < columns) & (blanket.reads_any[s] > 0) & (s > 0)
-        if not labelled:
-            if model.sizes.indicators:
-                # the label counts as known: it takes every value in turn
-                design[:, 1:][:, reads == model.sizes.inputs - 1] = 0.0
-            for at in np.flatnonzero(of_label).tolist():
-                column = reads[at] - start
-                design[:, 1 + at] = 0.0
-                if column < support.shape[1]:
-                    label[:, 1 + at] = support[:, column] - center[reads[at]]
+        design = np.concatenate([np.ones((n_rows, 1)), own[:, s]], axis=1)
         seen = data.observed[:n_rows, blanket.variable[s]].astype(float)
+        label = added[s, : len(outputs)]
         out.append(SlotRows(kind, outputs, values.astype(float), seen, design, label))
     return out
 
@@ -135,39 +153,40 @@ def _moments(sizes, layout, vectors, parents, weights, envs, values, observed):
     return in_blocks(block, (values, observed))
 
 
-def _slot_program(sizes, layout, blanket, vectors, weights, env, values, observed, support, known):
-    """Outputs with the label as it is, outputs for every value of the label, and the inputs."""
+def slot_outputs(sizes, vectors, weights, env, blanket, inputs):
+    """Outputs of every slot, averaged over members and networks: [rows, slots, width]."""
     networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
 
-    def outputs(inputs: Array) -> Array:
-        def member(network: Network, env: Array) -> Array:
-            assert network.mechanisms is not None
-            return network.mechanisms.outputs(blanket, inputs, env[None])[0]
+    def member(network: Network, env: Array) -> Array:
+        assert network.mechanisms is not None
+        return network.mechanisms.outputs(blanket, inputs, env[None])[0]
 
-        each = jax.vmap(member)(networks, env)  # [members, networks, slots, rows, width]
-        return jnp.einsum("mk,mksnw->nsw", weights, each)
+    each = jax.vmap(member)(networks, env)  # [members, networks, slots, rows, width]
+    return jnp.einsum("mk,mksnw->nsw", weights, each)
+
+
+@jit()
+def _slots(sizes, layout, blanket, vectors, weights, env, values, observed, support):
+    """Outputs with the label unknown, outputs for every value of the label, and the inputs."""
 
     def block(rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, ...]:
         inputs = layout.inputs(*rows)
-        own = inputs[:, blanket.reads] * blanket.reads_any
-        first = outputs(inputs)
-        if known:
-            return first, first[:, None], own
-        every = jax.lax.map(lambda value: outputs(with_label(layout, inputs, value)), support)
-        return first, jnp.moveaxis(every, 0, 1), own
+
+        def at(value: Array) -> Array:
+            own = with_label(layout, inputs, value)
+            return slot_outputs(sizes, vectors, weights, env, blanket, own)
+
+        first = slot_outputs(sizes, vectors, weights, env, blanket, inputs)
+        every = jnp.moveaxis(jax.lax.map(at, support), 0, 1)
+        return first, every, inputs[:, blanket.reads] * blanket.reads_any
 
     return in_blocks(block, (values, observed))
 
 
 @jit()
-def _slots(sizes, layout, blanket, vectors, weights, env, values, observed, support):
-    return _slot_program(
-        *(sizes, layout, blanket, vectors, weights, env, values, observed, support), known=False
-    )
-
-
-@jit()
 def _labelled_slots(sizes, layout, blanket, vectors, weights, env, values, observed, support):
-    return _slot_program(
-        *(sizes, layout, blanket, vectors, weights, env, values, observed, support), known=True
-    )
+    """The same with the label that each row has."""
+    del support
+    inputs = layout.inputs(values, observed)
+    first = slot_outputs(sizes, vectors, weights, env, blanket, inputs)
+    return first, first[:, None], inputs[:, blanket.reads] * blanket.reads_any

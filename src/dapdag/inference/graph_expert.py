@@ -1,6 +1,6 @@
 """Inference on the graph: the label's posterior from its parents and its children.
 
-    log p(y | x) = log p(y | pa(y), E) + t Σ over children c of log p(x_c | pa(c), y, E, r_c) + const
+    log p(y | x) = log p(y | pa(y), E) + t Σ over children c of log p(x_c | pa(c), y, E, r_c) + …
 
 At a new site the effects r_c of the site on each child's mechanism, and on the label's intercept,
 are estimated from its unlabelled rows by EM under their distribution over the sources. The label
@@ -160,15 +160,47 @@ def _label_log_density(label: SlotRows, support: Array, own: Effects) -> Array:
     return np.asarray(log_softmax(outputs, axis=1).T)
 
 
+def relative_effects(
+    prior: EffectPrior, slots: Sequence[SlotRows], effects: Sequence[Effects]
+) -> Array:
+    """Effect of the label on each child at a site, relative to that by the sources' mechanisms.
+
+    1 where it is the same, 0 where there is none, negative where it has turned round: the
+    regression of the child's mean outputs by value of the label on those expected. NaN where the
+    sources' mechanisms expect none.
+    """
+    out = np.full(len(slots) - 1, np.nan)
+    for k, slot in enumerate(slots[1:], start=1):
+        expected, found = (
+            _by_value(slot.moved(own)) for own in (prior.mean[k], effects[k].effects)
+        )
+        square = (expected**2).sum()
+        if square > 1e-12:
+            out[k - 1] = (expected * found).sum() / square
+    return out
+
+
+def _by_value(outputs: Array) -> Array:
+    """Mean outputs for each value of the label, less their mean over the values."""
+    means = outputs.mean(1)
+    return np.asarray(means - means.mean(0))
+
+
 def class_support(n_columns: int) -> Array:
     """Values of the columns of a discrete label: 0 and 1, or one class each."""
     return np.array([[0.0], [1.0]]) if n_columns == 1 else np.eye(n_columns)
 
 
-def refined(outputs: Array, coarse: Array, fine: Array) -> Array:
-    """Outputs on a grid [values, …], interpolated linearly to a finer one."""
+def interpolation(coarse: Array, fine: Array) -> Array:
+    """Weights that interpolate linearly from a grid to values between: [fine, coarse].
+
+    The identity where both are the values of a class.
+    """
+    if len(coarse) == len(fine):
+        return np.eye(len(fine))
     at = np.clip(np.searchsorted(coarse, fine) - 1, 0, len(coarse) - 2)
-    share = ((fine - coarse[at]) / (coarse[at + 1] - coarse[at])).reshape(
-        -1, *[1] * (outputs.ndim - 1)
-    )
-    return np.asarray(outputs[at] * (1 - share) + outputs[at + 1] * share)
+    share = (fine - coarse[at]) / (coarse[at + 1] - coarse[at])
+    weights = np.zeros((len(fine), len(coarse)))
+    weights[np.arange(len(fine)), at] = 1 - share
+    weights[np.arange(len(fine)), at + 1] += share
+    return weights

@@ -12,7 +12,8 @@ from ..model.constants import EFFECT_ROWS, TEMPERATURES
 from .environment import clip_to_range, draws_of
 from .experts import evaluate_slots, label_support, network_moments
 from .fitted import EnvPosterior, FittedModel
-from .graph_expert import expect, infer_label
+from .graph_expert import infer_label, relative_effects
+from .graph_program import label_moments
 from .missing import shrink_to_prevalence
 from .recalibration import all_classes, class_proportions, site_proportions
 from .site_effects import Effects
@@ -34,8 +35,9 @@ class Experts:
     squares: NDArray[np.float64]  # the same of the squares: [f0 and f1, rows, label columns]
     graph: NDArray[np.float64] | None  # [rows, label columns]
     graph_variance: NDArray[np.float64] | None  # [rows], of a number
-    parents: NDArray[np.float64] | None  # from the label's parents alone
+    parents: NDArray[np.float64] | None  # from the label's parents alone, at some of the rows
     effects: tuple[Effects, ...]  # of the site on each mechanism
+    relative: NDArray[np.float64]  # [children], effect of the label relative to the sources'
     weights: NDArray[np.float64]  # [experts] at this site
 
 
@@ -44,7 +46,7 @@ def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
     networks, squares = _network_moments(model, chunks, q)
     weights = model.combination.weights
     if model.effects is None or not len(chunks.X):
-        return Experts(networks, squares, None, None, None, (), weights)
+        return Experts(networks, squares, None, None, None, (), np.zeros(0), weights)
     env = clip_to_range(model, q.mean[:, None])[:, 0]
     temperature = TEMPERATURES[model.combination.temperature]
     shares = model.network_weights[1, :, : model.sizes.n_predictors]
@@ -52,21 +54,21 @@ def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
     data, _ = padded_piece(model.table, chunks.X.iloc[some])
     slots = evaluate_slots(model, shares, env, data, len(some), labelled=False)
     support, estimates = label_support(model), model.rules.estimates_effects
-    learned = infer_label(model.effects, slots, support, temperature, estimates).effects
-    by_parents = infer_label(model.effects, slots, support, 0.0).effects
-
-    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, ...]:
-        found = evaluate_slots(model, shares, env, data, int(present.sum()), labelled=False)
-        posterior = expect(found, support, learned, temperature)
-        alone = expect(found, support, by_parents, 0.0)
-        return posterior.mean(support), posterior.variance(support), alone.mean(support)
-
-    parts = [found for _, found in chunks.map(part)]
-    graph, variance, parents = (np.concatenate(p) for p in zip(*parts, strict=True))
+    by_graph = infer_label(model.effects, slots, support, temperature, estimates)
+    by_parents = infer_label(model.effects, slots, support, 0.0)
+    learned = by_graph.effects
+    relative = relative_effects(model.effects, slots, learned)
+    # A part of a large site tells whether experts contradict each other.
+    graph, parents, few = by_graph.mean(support), by_parents.mean(support), networks[:, some]
     if model.rules.has_referee:
-        pooled, environment = networks
-        weights = model.combination.at_site(pooled, environment, graph, parents)
-    return Experts(networks, squares, graph, variance, parents, learned, weights)
+        weights = model.combination.at_site(few[0], few[1], graph, parents)
+    variance = by_graph.variance(support)
+    if len(some) < len(chunks.X):
+        graph, variance = np.empty((len(chunks.X), support.shape[1])), np.empty(len(chunks.X))
+        about = model, shares, env, learned, temperature
+        for rows, found in chunks.map(lambda data, _: label_moments(*about, data)):
+            graph[rows], variance[rows] = (a[: rows.stop - rows.start] for a in found)
+    return Experts(networks, squares, graph, variance, parents, learned, relative, weights)
 
 
 def predict_label(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:

@@ -84,10 +84,9 @@ def slot_log_density(
     scale = bounded_log_scale(log_scale)[..., None]
     normal = -0.5 * (((truth - number) * jnp.exp(-scale)) ** 2 + _LOG_2PI) - scale
     two = truth * number - jax.nn.softplus(number)
-    hidden = jnp.where(blanket.columns_any[:, None, :] > 0, outputs, -jnp.inf)
-    # A padded slot has no column at all: its softmax would be 0/0.
-    hidden = jnp.where(blanket.categorical[:, None, None] > 0, hidden, 0.0)
-    many = (values * jax.nn.log_softmax(hidden, axis=-1, where=jnp.isfinite(hidden))).sum(-1)
+    # finite, because 0 times infinity is not a number
+    logits = jnp.where(blanket.columns_any[:, None, :] > 0, outputs, -1e9)
+    many = (values * jax.nn.log_softmax(logits, axis=-1)).sum(-1)
     kinds = blanket.continuous, blanket.binary, blanket.categorical
     return sum(
         (kind[:, None] * part for kind, part in zip(kinds, (normal, two, many), strict=True)),

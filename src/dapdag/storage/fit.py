@@ -1,8 +1,4 @@
-"""A fit as JSON and arrays, and back.
-
-Names and levels keep their type: a model that was fitted on the classes ``np.int8(3)`` predicts
-``int8``, and a column named ``3`` is not one named ``"3"``.
-"""
+"""A fit as JSON and arrays, and back."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
@@ -14,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.columns import Continuous, Discrete, Standardised, Variable
+from ..data.columns import Discrete
 from ..data.layout import sizes_of
 from ..data.table import Table
 from ..graph import DAG
@@ -30,8 +26,7 @@ from ..model.formulation import Formulation
 from ..record import Record
 from ..structure.shifts import SHIFT_COLUMNS
 from .scalars import decode_scalar, encode_scalar
-
-Arrays = dict[str, NDArray]
+from .table import Arrays, decode_table, encode_table
 
 # Every array of a fit beside the table's. Sizes of one name must agree.
 _SHAPES = {
@@ -199,65 +194,6 @@ def _prevalence(header: Mapping[str, Any], mean_log: NDArray, table: Table) -> P
     if not isinstance(table.label, Discrete):
         return None
     return Prevalence(class_proportions(table.label), mean_log, slope)
-
-
-def encode_table(table: Table) -> tuple[dict[str, Any], Arrays]:
-    """The table as JSON, and the arrays that go beside it."""
-    arrays: Arrays = {}
-    features = [
-        _encode_variable(v, f"the name of column {j}", f"table.{j}.", arrays)
-        for j, v in enumerate(table.features)
-    ]
-    label = _encode_variable(table.label, "the name of the label", "table.label.", arrays)
-    return {"features": features, "label": label}, arrays
-
-
-def decode_table(coded: Mapping[str, Any], arrays: Arrays) -> Table:
-    """The table again; takes its arrays out of `arrays`."""
-    features = tuple(
-        _decode_variable(v, f"table.{j}.", arrays) for j, v in enumerate(coded["features"])
-    )
-    return Table(features, _decode_variable(coded["label"], "table.label.", arrays))
-
-
-def _encode_variable(v: Variable, what: str, prefix: str, arrays: Arrays) -> dict[str, Any]:
-    name = encode_scalar(v.name, what)
-    if isinstance(v, Continuous):
-        arrays[prefix + "knots"], arrays[prefix + "scores"] = v.knots, v.scores
-        return {"type": "continuous", "name": name}
-    if isinstance(v, Standardised):
-        moments = {"mean": v.mean, "deviation": v.deviation}
-        return {"type": "standardised", "name": name, **_encoded(moments)}
-    levels = [encode_scalar(level, f"a level of {v.name!r}") for level in v.levels]
-    return {"type": "discrete", "name": name, "levels": levels, "shares": list(v.shares)}
-
-
-def _decode_variable(coded: Mapping[str, Any], prefix: str, arrays: Arrays) -> Variable:
-    kind, name = coded["type"], decode_scalar(coded["name"])
-    if kind == "continuous":
-        knots, scores = (_real(arrays.pop(prefix + part)) for part in ("knots", "scores"))
-        if knots.ndim != 1 or knots.shape != scores.shape:
-            raise ValueError(
-                f"column {name!r} has knots of shape {knots.shape} and scores of {scores.shape}"
-            )
-        return Continuous(name, knots, scores)
-    if kind == "standardised":
-        mean, deviation = (decode_scalar(coded[key]) for key in ("mean", "deviation"))
-        return Standardised(name, _real(mean).item(), _real(deviation).item())
-    if kind != "discrete":
-        raise ValueError(f"column {name!r} is of the unknown type {kind!r}")
-    levels = tuple(decode_scalar(level) for level in coded["levels"])
-    shares = tuple(_real(share).item() for share in coded["shares"])
-    if len(levels) != len(shares):
-        raise ValueError(f"column {name!r} has {len(levels)} levels and {len(shares)} shares")
-    return Discrete(name, levels, shares)
-
-
-def _real(values: Any) -> NDArray[np.float64]:
-    array = np.asarray(values)
-    if array.dtype != np.float64:
-        raise ValueError(f"expected double precision numbers, found {array.dtype}")
-    return array
 
 
 def _dag(header: Mapping[str, Any], mask: np.ndarray) -> DAG:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dapdag.structure.dictionary import NORMAL_TARGET, TARGET, Dictionary
+from dapdag.structure.dictionary import NORMAL_TARGET, TARGET, Dictionary, Layout
 from dapdag.structure.statistics import Array
 
 N_TARGETS = 2
@@ -27,8 +27,12 @@ class Batch:
     n_parents: int
 
     @property
+    def layout(self) -> Layout:
+        return self.dictionary.layout
+
+    @property
     def width(self) -> int:
-        return self.dictionary.layout.width
+        return self.layout.width
 
     @property
     def count(self) -> Array:
@@ -64,7 +68,7 @@ class Batch:
     @cached_property
     def _flat(self) -> NDArray[np.intp]:
         """Positions of the terms' products in a Gram matrix: [sets, terms, terms]."""
-        size = self.dictionary.layout.size
+        size = self.layout.size
         return np.asarray(self.columns[:, :, None] * size + self.columns[:, None, :])
 
     @cached_property

@@ -95,14 +95,28 @@ def encode(table: Table, seed: int) -> Encoded:
         keys.append((n_levels, *key, str(names[k])))
     order = sorted(range(len(varied)), key=keys.__getitem__)
     values = values[:, order]
-    ranks = [pd.Series(values[:, k]).rank().to_numpy() for k in reversed(range(len(order)))]
-    rows = np.lexsort([*ranks, table.site]) if order else np.argsort(table.site, kind="stable")
+    rows = _content_order(values, table.site)
     rows = _equal_share(rows, table.site[rows], seed)
     values, site = values[rows], table.site[rows]
     bounds = np.searchsorted(site, np.arange(len(table.site_names) + 1)).astype(np.intp)
     ordered_levels = tuple(levels[k] for k in order)
     values = fill_missing(values, bounds, ordered_levels, seed)
     return _with_ranks(tuple(names[k] for k in order), values, ordered_levels, site, bounds)
+
+
+def _content_order(values: Array, site: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows sorted by site, then by their values, by as many columns as tell them apart."""
+    n_columns, n_keys = values.shape[1], 1
+    while True:
+        keys = [values[:, k] for k in reversed(range(min(n_keys, n_columns)))]
+        rows = np.lexsort([*keys, site])
+        tied = site[rows[1:]] == site[rows[:-1]]
+        for key in keys:
+            a, b = key[rows[1:]], key[rows[:-1]]
+            tied &= (a == b) | (np.isnan(a) & np.isnan(b))
+        if n_keys >= n_columns or not tied.any():
+            return rows
+        n_keys *= 2
 
 
 def _equal_share(rows: NDArray[np.intp], site: NDArray[np.intp], seed: int) -> NDArray[np.intp]:

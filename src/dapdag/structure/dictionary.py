@@ -113,24 +113,33 @@ def _orthonormal(gram: Array) -> Array:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the features of `n` candidates lie in a dictionary."""
+    """Where the features of `n` candidates lie in a dictionary.
+
+    A dictionary may have the products of each pair only, and no triples.
+    """
 
     n: int
     width: int
+    n_pair: int = N_PAIR
+    has_triples: bool = True
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], int]:
         first = FIRST + self.n * self.width
-        return {pair: first + k * N_PAIR for k, pair in enumerate(combinations(range(self.n), 2))}
+        return {
+            pair: first + k * self.n_pair for k, pair in enumerate(combinations(range(self.n), 2))
+        }
 
     @cached_property
     def triples(self) -> dict[tuple[int, int, int], int]:
-        first = FIRST + self.n * self.width + len(self.pairs) * N_PAIR
-        return {triple: first + k for k, triple in enumerate(combinations(range(self.n), 3))}
+        first = FIRST + self.n * self.width + len(self.pairs) * self.n_pair
+        members = range(self.n if self.has_triples else 0)
+        return {triple: first + k for k, triple in enumerate(combinations(members, 3))}
 
     @property
     def size(self) -> int:
-        return FIRST + self.n * self.width + len(self.pairs) * N_PAIR + len(self.triples)
+        n_joint = len(self.pairs) * self.n_pair + len(self.triples)
+        return FIRST + self.n * self.width + n_joint
 
     def main(self, candidate: int) -> range:
         """Positions of a candidate's own features."""
@@ -142,8 +151,9 @@ class Layout:
 
     def products(self, parents: tuple[int, ...]) -> list[int]:
         """Positions of the parents' products, pairs before triples."""
-        found = [self.pairs[pair] + t for pair in combinations(parents, 2) for t in range(N_PAIR)]
-        return found + [self.triples[triple] for triple in combinations(parents, 3)]
+        pairs = [self.pairs[pair] for pair in combinations(parents, 2)]
+        triples = [self.triples[k] for k in combinations(parents, 3)] if self.has_triples else []
+        return [at + t for at in pairs for t in range(self.n_pair)] + triples
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +180,16 @@ class Dictionary:
         return np.asarray((weights @ gram.reshape(len(e), -1)).reshape(3, *gram.shape[1:]))
 
 
-def build_dictionary(features: Features, target: int, candidates: tuple[int, ...]) -> Dictionary:
+def build_dictionary(
+    features: Features,
+    target: int,
+    candidates: tuple[int, ...],
+    n_pair: int = N_PAIR,
+    has_triples: bool = True,
+) -> Dictionary:
     """Collect the moments of a target and its candidates in one pass over the rows."""
     table = features.table
-    layout = Layout(len(candidates), features.width)
+    layout = Layout(len(candidates), features.width, n_pair, has_triples)
     gram = np.zeros((table.n_sites, layout.size, layout.size))
     values = np.empty((layout.size, table.n_rows), dtype=np.float32)
     for m, rows in chunks(table.bounds):
@@ -208,8 +224,8 @@ def _evaluate(
     for k, block in enumerate(own):
         out[FIRST + k * layout.width : FIRST + (k + 1) * layout.width] = block
     for (a, b), at in layout.pairs.items():
-        _pair_terms(own[a], own[b], scores[a], scores[b], out[at : at + N_PAIR])
-        for d in range(b + 1, layout.n):
+        _pair_terms(own[a], own[b], scores[a], scores[b], out[at : at + layout.n_pair])
+        for d in range(b + 1, layout.n if layout.has_triples else 0):
             # the product of the linear features is the first of the pair's terms
             np.multiply(out[at], own[d][0], out=out[layout.triples[a, b, d]])
     return out
@@ -221,6 +237,8 @@ def _pair_terms(a: Array, b: Array, u_a: Array, u_b: Array, out: Array) -> None:
     np.multiply(a[0], b[1], out=out[1])
     np.multiply(a[1], b[0], out=out[2])
     at = 3
+    if len(out) == at:
+        return
     for index in (u_a + u_b, u_a - u_b):
         for centre in c.RIDGE_CENTRES:
             np.tanh(c.RIDGE_SLOPE * (index * np.sqrt(0.5) - centre), out=out[at])
@@ -233,7 +251,7 @@ def _prior_precision(features: Features, candidates: tuple[int, ...], layout: La
     for k, column in enumerate(candidates):
         variance[list(layout.main(k))] = features.prior_variance[column]
     for at in layout.pairs.values():
-        variance[at : at + N_PAIR] = c.PAIR_VARIANCE
+        variance[at : at + layout.n_pair] = c.PAIR_VARIANCE[: layout.n_pair]
     for at in layout.triples.values():
         variance[at] = c.TRIPLE_VARIANCE
     return 1.0 / variance

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import N_PAIR, Dictionary
+from dapdag.structure.dictionary import Dictionary
 from dapdag.structure.statistics import Array
 
 _NEWTON_STEPS = 20
@@ -59,30 +59,26 @@ def _level_codes(values: Array) -> NDArray[np.intp]:
     return np.unique(values, return_inverse=True)[1].astype(np.intp)
 
 
-def discrete_evidence(
-    dictionary: Dictionary, rows: Rows, parents: tuple[int, ...], n_sites: int
-) -> Array:
+def discrete_evidence(dictionary: Dictionary, rows: Rows, parents: tuple[int, ...]) -> Array:
     """Evidence at each level of site effects, with products wherever they add: [3]."""
-    layout = dictionary.layout
+    layout, n_sites = dictionary.layout, dictionary.features.table.n_sites
     additive = [0, *(k for p in parents for k in layout.main(p)[: c.LOGISTIC_MAIN])]
     additive = _varying(rows.block, additive)
-    products = [
-        at
-        for n, at in enumerate(layout.products(parents))
-        if n >= N_PAIR * len(parents) * (len(parents) - 1) // 2
-        or c.PAIR_DEGREES[n % N_PAIR] <= c.LOGISTIC_PAIR_DEGREE
-    ]
+    products = layout.products(parents)
     slopes = [0, *(layout.main(p)[0] for p in parents)]
     problems = _dichotomies(rows, parents)
     out = np.full(len(LEVELS), -np.inf)
-    allowed = LEVELS[: 1 if n_sites == 1 else 3 if parents else 2]
-    for level in allowed:
+    starts: dict[int, list[Array]] = {}
+    warm: list[Array] | None = None
+    for level in LEVELS[: 1 if n_sites == 1 else 3 if parents else 2]:
         effects = ([], [0], slopes)[level]
-        out[level] = _total(problems, dictionary, additive, effects)
+        out[level], warm = _total(problems, dictionary, additive, effects, warm)
+        starts[level] = warm
     if products:
         best = int(np.argmax(out))
-        with_products = _total(problems, dictionary, additive + products, ([], [0], slopes)[best])
-        out[best] = max(out[best], with_products)
+        effects = ([], [0], slopes)[best]
+        value, _ = _total(problems, dictionary, additive + products, effects, starts[best])
+        out[best] = max(out[best], value)
     return out
 
 
@@ -119,14 +115,25 @@ def _dichotomies(rows: Rows, parents: tuple[int, ...]) -> list[_Dichotomy]:
 
 
 def _total(
-    problems: list[_Dichotomy], dictionary: Dictionary, columns: list[int], effects: list[int]
-) -> float:
+    problems: list[_Dichotomy],
+    dictionary: Dictionary,
+    columns: list[int],
+    effects: list[int],
+    starts: list[Array] | None = None,
+) -> tuple[float, list[Array]]:
+    """Evidence of all dichotomies, and their common coefficients; `starts` are those of others."""
     precision = dictionary.prior_precision[columns]
     position = [columns.index(k) for k in effects]
     free = c.SITE_LEVELS[c.LEVEL_FREE_SLOPES]
     intercept, slope = free.intercept, free.main
     site_precision = 1 / np.array([intercept, *[slope] * (len(effects) - 1)][: len(effects)])
-    return sum(_laplace(p, columns, precision, position, site_precision) for p in problems)
+    found = [
+        _laplace(
+            problem, columns, precision, position, site_precision, starts[k] if starts else None
+        )
+        for k, problem in enumerate(problems)
+    ]
+    return sum(value for value, _ in found), [beta for _, beta in found]
 
 
 def _laplace(
@@ -135,14 +142,20 @@ def _laplace(
     precision: Array,
     effects: list[int],
     site_precision: Array,
-) -> float:
-    """Penalised log likelihood at its mode + 1/2 log |prior precision| − 1/2 log |Hessian|."""
+    start: Array | None,
+) -> tuple[float, Array]:
+    """Penalised log likelihood at its mode + 1/2 log |prior precision| − 1/2 log |Hessian|.
+
+    Also returns the mode of the common coefficients; `start` has the first of them.
+    """
     designs = [problem.block[rows][:, columns] for rows in problem.sites]
     total = [problem.total[rows] for rows in problem.sites]
     ones = [problem.ones[rows] for rows in problem.sites]
     share = np.clip(problem.ones.sum() / problem.total.sum(), 1e-6, 1 - 1e-6)
     beta = np.zeros(len(columns))
     beta[0] = np.log(share / (1 - share))
+    if start is not None:
+        beta[: len(start)] = start
     own = np.zeros((len(designs), len(effects)))
 
     def linear(beta: Array, own: Array) -> list[Array]:
@@ -179,7 +192,7 @@ def _laplace(
         if gained < _TOLERANCE:
             break
     prior = np.log(precision).sum() + len(designs) * np.log(site_precision).sum()
-    return float(value + 0.5 * prior - 0.5 * log_det)
+    return float(value + 0.5 * prior - 0.5 * log_det), beta
 
 
 def _newton(

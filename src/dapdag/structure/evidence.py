@@ -53,7 +53,7 @@ def fit_models(batch: Batch, level: int, weight: Array | None, relaxed: Array) -
     # as they are.
     total[:, diagonal[p:], diagonal[p:]] += 1e3 * n
     values, noises = [], []
-    for nesting in nested_models(batch.n_parents, batch.width):
+    for nesting in nested_models(batch.n_parents, batch.layout):
         q = nesting.sizes[-1]
         order = np.concatenate([nesting.order[:q], diagonal[p:]])
         flat = order[:, None] * len(diagonal) + order
@@ -72,7 +72,7 @@ def fit_models(batch: Batch, level: int, weight: Array | None, relaxed: Array) -
 def noise_weights(
     batch: Batch, level: int, relaxed: Array, target: NDArray[np.intp]
 ) -> tuple[Array, Array]:
-    """Noise precision of each site relative to the mean, and what it adds to the evidence.
+    """Noise precision of each site relative to the mean, and what it should gain.
 
     One step from the fit with equal noise. The M − 1 free variances cost 1/2 log(n / M) each.
     """
@@ -86,7 +86,8 @@ def noise_weights(
     log_mean = (batch.count * np.log(variance)).sum(axis=1, keepdims=True) / n
     ratio = np.clip(variance / np.exp(log_mean), 1 / c.NOISE_RATIO, c.NOISE_RATIO)
     weight = 1.0 / ratio
-    return weight, noise_bonus(weight, batch.count)
+    gain = 0.5 * n * (np.log(pooled) - log_mean)[:, 0] + noise_bonus(weight, batch.count)
+    return weight, gain
 
 
 def noise_bonus(weight: Array, count: Array) -> Array:
@@ -109,7 +110,7 @@ def residual_terms(
     n_sets, p = len(total), batch.n_terms
     every, y = np.arange(n_sets), p + target
     prior = batch.precision * relaxed[:, None]
-    included = included_terms(batch.n_parents, batch.width)[model]  # [sets, terms]
+    included = included_terms(batch.n_parents, batch.layout)[model]  # [sets, terms]
     prior = np.where(included, prior, _EXCLUDED * batch.n_rows)
     H = total[:, :p, :p].copy()
     H[:, np.arange(p), np.arange(p)] += prior

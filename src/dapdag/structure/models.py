@@ -46,6 +46,7 @@ def stack(choices: list[Choice]) -> Choice:
 def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
     """The most probable model of each parent set, for the target on its own and normal scale.
 
+    Noise may differ between sites on the own scale; `with_unequal_noise` does it for the other.
     `normal_scale_gain` is the log likelihood gained by the transform to normal scores, −inf where
     that scale is not to be tried.
     """
@@ -56,7 +57,7 @@ def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
         relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
         again, _ = _choose(batch.take(small), relaxed, gains)
         choices = [better_of(old, new, small) for old, new in zip(choices, again, strict=True)]
-    return choices
+    return [with_unequal_noise(batch, choices[0], 0.0), *choices[1:]]
 
 
 def extended_models(
@@ -96,8 +97,12 @@ def extended_models(
 
 
 def contenders(own: Choice, other: Choice) -> NDArray[np.intp]:
-    """Sets for which another scale is not far behind the target's own."""
-    return np.flatnonzero(other.value > own.value - c.SCALE_MARGIN)
+    """Sets for which another scale may be better than the target's own.
+
+    It may where the residuals on the own scale are not normal.
+    """
+    margin = np.minimum(c.SCALE_MARGIN, c.NORMAL_SCALE_MARGIN + 2 * own.density)
+    return np.flatnonzero(other.value > own.value - own.density - margin)
 
 
 def level_evidence(batch: Batch, choice: Choice) -> Array:
@@ -108,9 +113,10 @@ def level_evidence(batch: Batch, choice: Choice) -> Array:
         fit = fit_models(batch, level, None, choice.relaxed)
         out[:, level, 0] = fit.value[everyone, choice.target].max(axis=1)
         if len(batch.count) > 1:
-            weight, gain = noise_weights(batch, level, choice.relaxed, choice.target)
+            weight, _ = noise_weights(batch, level, choice.relaxed, choice.target)
             fit = fit_models(batch, level, weight, choice.relaxed)
-            out[:, level, 1] = fit.value[everyone, choice.target].max(axis=1) + gain
+            bonus = noise_bonus(weight, batch.count)
+            out[:, level, 1] = fit.value[everyone, choice.target].max(axis=1) + bonus
     return out
 
 
@@ -132,43 +138,40 @@ def residual_coefficients(batch: Batch, choice: Choice) -> Array:
 
 def _choose(batch: Batch, relaxed: Array, gains: list[float]) -> tuple[list[Choice], Array]:
     """The best model of each set for each target, and the smallest noise under any model."""
-    n_sets, n_sites = batch.n_sets, len(batch.count)
-    equal = np.ones((n_sets, n_sites))
+    n_sets = batch.n_sets
+    equal = np.ones((n_sets, len(batch.count)))
     best: list[Choice] = []
-    tried = np.arange(n_sets)
+    everyone = np.arange(n_sets)
     least_noise = np.ones(n_sets)
     for level in _levels(batch):
-        fit = fit_models(batch.take(tried), level, None, relaxed[tried])
+        fit = fit_models(batch, level, None, relaxed)
         found = [
-            _summary(fit, target, gain, level, equal[tried], relaxed[tried])
-            for target, gain in enumerate(gains)
+            _summary(fit, target, gain, level, equal, relaxed) for target, gain in enumerate(gains)
         ]
-        best = [better_of(a, b, tried) for a, b in zip(best, found, strict=True)] if best else found
-        least_noise[tried] = np.minimum(least_noise[tried], fit.noise.min(axis=(1, 2)))
-        if level == c.LEVEL_FREE_SLOPES:
-            close = [
-                b.value >= a.value[tried] - c.LEVEL_MARGIN for a, b in zip(best, found, strict=True)
-            ]
-            tried = tried[np.any(close, axis=0)]
-            if not len(tried):
-                break
-    if n_sites > 1:
-        best[0] = _with_unequal_noise(batch, best[0], 0, gains[0])
-        for target in range(1, len(best)):
-            which = contenders(best[0], best[target])
-            chosen = best[target].take(which)
-            chosen = _with_unequal_noise(batch.take(which), chosen, target, gains[target])
-            best[target] = better_of(best[target], chosen, which)
+        best = (
+            [better_of(a, b, everyone) for a, b in zip(best, found, strict=True)] if best else found
+        )
+        least_noise = np.minimum(least_noise, fit.noise.min(axis=(1, 2)))
     return best, least_noise
 
 
-def _with_unequal_noise(batch: Batch, best: Choice, target: int, gain: float) -> Choice:
-    """Let the noise differ between sites where that is more probable."""
+def with_unequal_noise(batch: Batch, best: Choice, normal_scale_gain: float) -> Choice:
+    """Let the noise differ between sites where that is more probable, all on one scale."""
+    target = int(best.target[0])
+    gain = normal_scale_gain if target else 0.0
+    if len(batch.count) == 1:
+        return best
     for level in np.unique(best.level).tolist():
         which = np.flatnonzero(best.level == level)
-        some, relaxed = batch.take(which), best.relaxed[which]
-        weight, bonus = noise_weights(some, level, relaxed, best.target[which])
+        some = batch.take(which)
+        weight, expected = noise_weights(some, level, best.relaxed[which], best.target[which])
+        likely = np.flatnonzero(expected > -c.NOISE_MARGIN)
+        if not len(likely):
+            continue
+        some, weight, which = some.take(likely), weight[likely], which[likely]
+        relaxed = best.relaxed[which]
         fit = fit_models(some, level, weight, relaxed)
+        bonus = noise_bonus(weight, batch.count)
         found = _summary(fit, target, gain + bonus, level, weight, relaxed)
         best = better_of(best, replace(found, unequal_noise=np.ones(len(which), dtype=bool)), which)
     return best

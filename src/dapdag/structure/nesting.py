@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dapdag.structure.constants import MAIN_DEGREES, PAIR_DEGREES
+from dapdag.structure.dictionary import Layout
 
 # Position of the model with all terms; it is the last of the first sequence.
 FULL_MODEL = 4
@@ -36,9 +37,9 @@ class Nesting:
 
 
 @lru_cache(maxsize=64)
-def nested_models(n_parents: int, width: int) -> tuple[Nesting, ...]:
+def nested_models(n_parents: int, layout: Layout) -> tuple[Nesting, ...]:
     """Additive models of rising degree and the full one; models with products of rising degree."""
-    degree, product = _degrees(n_parents, width)
+    degree, product = _degrees(n_parents, layout)
     additive = np.lexsort([degree, product])
     sizes = [int(((degree <= k) & ~product).sum()) for k in _ADDITIVE]
     first = Nesting(additive, (*sizes, len(degree)))
@@ -53,10 +54,10 @@ def nested_models(n_parents: int, width: int) -> tuple[Nesting, ...]:
 
 
 @lru_cache(maxsize=64)
-def included_terms(n_parents: int, width: int) -> NDArray[np.bool_]:
+def included_terms(n_parents: int, layout: Layout) -> NDArray[np.bool_]:
     """Terms of each model: [models, terms]."""
     rows = []
-    for nesting in nested_models(n_parents, width):
+    for nesting in nested_models(n_parents, layout):
         for size in nesting.sizes:
             row = np.zeros(len(nesting.order), dtype=bool)
             row[nesting.order[:size]] = True
@@ -64,12 +65,12 @@ def included_terms(n_parents: int, width: int) -> NDArray[np.bool_]:
     return np.array(rows)
 
 
-def _degrees(n_parents: int, width: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _degrees(n_parents: int, layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Total degree of each term, and whether it is a product."""
     # further contrasts of a categorical parent count as terms of the highest degree
-    main = [*MAIN_DEGREES, *[max(MAIN_DEGREES)] * (width - len(MAIN_DEGREES))]
+    main = [*MAIN_DEGREES, *[max(MAIN_DEGREES)] * (layout.width - len(MAIN_DEGREES))]
     n_pairs = len(list(combinations(range(n_parents), 2)))
-    n_triples = len(list(combinations(range(n_parents), 3)))
-    degree = [0, *main * n_parents, *PAIR_DEGREES * n_pairs, *[3] * n_triples]
-    product = np.arange(len(degree)) > n_parents * width
+    n_triples = len(list(combinations(range(n_parents), 3))) if layout.has_triples else 0
+    degree = [0, *main * n_parents, *PAIR_DEGREES[: layout.n_pair] * n_pairs, *[3] * n_triples]
+    product = np.arange(len(degree)) > n_parents * layout.width
     return np.array(degree), product

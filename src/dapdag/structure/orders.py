@@ -17,93 +17,113 @@ from dapdag.structure.parents import ParentScores
 from dapdag.structure.statistics import Array
 
 _GAIN = 1e-9
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class OrderTables:
-    """Score of each variable for every mask of candidates that precede it."""
+    """Score of each variable for every mask of candidates that precede it.
 
-    tables: tuple[list[float], ...]
+    The neighbours of a variable are its candidates and the variables it is a candidate of.
+    """
+
+    flat: Array  # the tables of all variables, one after the other
+    offset: Indices  # [variables]: where each begins
     candidates: tuple[tuple[int, ...], ...]
-    children: tuple[tuple[tuple[int, int], ...], ...]  # (variable, bit of this one there)
+    neighbours: tuple[Indices, ...]
+    own_bit: tuple[Indices, ...]  # bit of each neighbour in the variable's mask, 0 if none
+    child_bit: tuple[Indices, ...]  # bit of the variable in each neighbour's mask, 0 if none
 
     @classmethod
     def of(cls, candidates: list[tuple[int, ...]], tables: list[Array]) -> OrderTables:
-        children: list[list[tuple[int, int]]] = [[] for _ in candidates]
+        bits: list[dict[int, list[int]]] = [{} for _ in candidates]
         for j, own in enumerate(candidates):
-            for bit, k in enumerate(own):
-                children[k].append((j, 1 << bit))
+            for p, k in enumerate(own):
+                bits[j].setdefault(k, [0, 0])[0] = 1 << p
+                bits[k].setdefault(j, [0, 0])[1] = 1 << p
+        pairs = [np.array(list(found.values()), dtype=np.intp).reshape(-1, 2) for found in bits]
         return cls(
-            tuple(table.tolist() for table in tables),
+            np.concatenate(tables),
+            np.cumsum([0, *(len(table) for table in tables[:-1])], dtype=np.intp),
             tuple(candidates),
-            tuple(tuple(found) for found in children),
+            tuple(np.array(list(found), dtype=np.intp) for found in bits),
+            tuple(pair[:, 0] for pair in pairs),
+            tuple(pair[:, 1] for pair in pairs),
         )
-
-    def mask(self, variable: int, place: list[int]) -> int:
-        """Candidates of a variable that precede it."""
-        own = place[variable]
-        return sum(1 << p for p, k in enumerate(self.candidates[variable]) if place[k] < own)
 
     def total(self, order: list[int]) -> float:
         """Score of an order."""
-        place = places(order)
-        return sum(self.tables[j][self.mask(j, place)] for j in order)
+        return float(self.flat[self.offset + Order(self, order).mask].sum())
 
-    def moves(self, variable: int, place: list[int]) -> tuple[list[int], list[float]]:
+
+class Order:
+    """An order of the variables, and for each of them the mask of candidates that precede it."""
+
+    def __init__(self, tables: OrderTables, order: list[int]) -> None:
+        self.tables = tables
+        self.sequence = np.array(order, dtype=np.intp)
+        self.place = np.empty(len(order), dtype=np.intp)
+        self.place[self.sequence] = np.arange(len(order))
+        self.mask = np.zeros(len(order), dtype=np.intp)
+        for j, near in enumerate(tables.neighbours):
+            self.mask[j] = tables.own_bit[j][self.place[near] < self.place[j]].sum()
+
+    def moves(self, variable: int) -> tuple[Indices, Array]:
         """Scores of the places of a variable, relative to a constant.
 
         Returns the places of its neighbours in ascending order; score k is that of any place
         between neighbours k − 1 and k.
         """
-        bits = {k: 1 << p for p, k in enumerate(self.candidates[variable])}
-        switch: dict[int, float] = {}
-        after = 0.0
-        for child, bit in self.children[variable]:
-            mask, table = self.mask(child, place), self.tables[child]
-            with_it, without = table[mask | bit], table[mask & ~bit]
-            after += with_it
-            switch[child] = without - with_it
-        neighbours = sorted({*bits, *switch}, key=place.__getitem__)
-        own, before = self.tables[variable], 0
-        scores = [own[0] + after]
-        for k in neighbours:
-            before |= bits.get(k, 0)
-            after += switch.get(k, 0.0)
-            scores.append(own[before] + after)
-        return [place[k] for k in neighbours], scores
+        t = self.tables
+        near, bit = t.neighbours[variable], t.child_bit[variable]
+        at = self.place[near]
+        ascending = at.argsort()
+        base, mask = t.offset[near], self.mask[near]
+        # what each child loses when the variable comes after it
+        switch = t.flat[base + (mask & ~bit)] - t.flat[base + (mask | bit)]
+        scores = np.zeros(len(near) + 1)
+        switch[ascending].cumsum(out=scores[1:])
+        before = np.zeros(len(near) + 1, dtype=np.intp)
+        t.own_bit[variable][ascending].cumsum(out=before[1:])
+        scores += t.flat[t.offset[variable] + before]
+        return at[ascending], scores
 
-
-def places(order: list[int]) -> list[int]:
-    """Place of each variable in an order."""
-    place = [0] * len(order)
-    for k, j in enumerate(order):
-        place[j] = k
-    return place
+    def move(self, variable: int, to: int) -> None:
+        """Move a variable to a place among the others."""
+        start = int(self.place[variable])
+        if start == to:
+            return
+        low, high = min(start, to), max(start, to)
+        if start < to:
+            self.sequence[low:high] = self.sequence[low + 1 : high + 1]
+        else:
+            self.sequence[low + 1 : high + 1] = self.sequence[low:high].copy()
+        self.sequence[to] = variable
+        self.place[self.sequence[low : high + 1]] = np.arange(low, high + 1)
+        t = self.tables
+        near, bit = t.neighbours[variable], t.child_bit[variable]
+        first = self.place[near] < to
+        self.mask[variable] = t.own_bit[variable][first].sum()
+        self.mask[near] = np.where(first, self.mask[near] & ~bit, self.mask[near] | bit)
 
 
 def climb(tables: OrderTables, order: list[int]) -> list[int]:
     """Move one variable after the other to its best place until nothing improves."""
-    order = list(order)
-    place = places(order)
+    state = Order(tables, order)
     improved = True
     while improved:
         improved = False
-        for variable in list(order):
-            at, scores = tables.moves(variable, place)
-            current = sum(k < place[variable] for k in at)
-            best = max(range(len(scores)), key=scores.__getitem__)
+        for variable in state.sequence.tolist():
+            at, scores = state.moves(variable)
+            own = state.place[variable]
+            current = int((at < own).sum())
+            best = int(scores.argmax())
             if scores[best] > scores[current] + _GAIN:
                 # right after neighbour best − 1, or before the first one
-                _move(order, place[variable], at[best - 1] + 1 if best else at[0])
-                place = places(order)
+                to = int(at[best - 1]) + 1 if best else int(at[0])
+                state.move(variable, to - (to > own))
                 improved = True
-    return order
-
-
-def _move(order: list[int], start: int, to: int) -> None:
-    """Move an entry in front of the one that is now at place `to`."""
-    variable = order.pop(start)
-    order.insert(to - 1 if to > start else to, variable)
+    return [int(k) for k in state.sequence]
 
 
 def search_orders(tables: OrderTables, seed: int) -> list[int]:
@@ -130,7 +150,7 @@ def search_orders(tables: OrderTables, seed: int) -> list[int]:
 def best_graph(scores: list[ParentScores], order: list[int]) -> NDArray[np.bool_]:
     """Edges i → j of the best graph that agrees with an order."""
     edge = np.zeros((len(order), len(order)), dtype=bool)
-    place = places(order)
+    place = {j: k for k, j in enumerate(order)}
     for j, own in enumerate(scores):
         mask = sum(1 << p for p, k in enumerate(own.candidates) if place[k] < place[j])
         edge[list(own.parents(int(own.best_within[1][mask]))), j] = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import Batch, make_batch
-from dapdag.structure.dictionary import Dictionary, Features, build_dictionary
-from dapdag.structure.discrete import Rows, discrete_evidence, discrete_rows
+from dapdag.structure.dictionary import Dictionary, build_dictionary
 from dapdag.structure.models import (
     Choice,
     best_models,
@@ -21,9 +20,10 @@ from dapdag.structure.models import (
     extended_models,
     residual_coefficients,
     stack,
+    with_unequal_noise,
 )
 from dapdag.structure.nesting import EXACT_MODELS
-from dapdag.structure.residuals import density_gain, marginal_gain
+from dapdag.structure.residuals import density_gain, marginal_gain, stratified_gain
 from dapdag.structure.statistics import Array
 
 # Stands for a parent set without a required parent: finite, so that differences are numbers.
@@ -36,6 +36,7 @@ class ParentScores:
 
     candidates: tuple[int, ...]
     raw: Array  # [2^candidates]: score of each set, −inf if it was not scored
+    models: dict[tuple[int, ...], Choice] = field(default_factory=dict)  # of a numeric variable
 
     @cached_property
     def best_within(self) -> tuple[Array, NDArray[np.intp]]:
@@ -65,24 +66,53 @@ class ParentScores:
 
 
 class NumericTarget:
-    """Evidence of parent sets of a numeric variable, with the density of its residuals."""
+    """Evidence of parent sets of a numeric variable, with the density of its residuals.
 
-    def __init__(self, dictionary: Dictionary) -> None:
+    Parents are given by the numbers of their columns, in ascending order.
+    """
+
+    def __init__(
+        self, dictionary: Dictionary, known: dict[tuple[int, ...], Choice] | None = None
+    ) -> None:
         self.dictionary = dictionary
         table = dictionary.features.table
         self._bounds = table.bounds
         self._n_distinct = int(table.n_distinct[dictionary.target])
-        own = table.values[:, dictionary.target]
-        self.normal_scale_gain = marginal_gain(own, self._n_distinct)
-        self._known: dict[tuple[int, ...], Choice] = {}
+        self._known: dict[tuple[int, ...], Choice] = dict(known or {})
+        self._score: dict[tuple[int, ...], float] = {}
+        self._kept: dict[tuple[int, ...], NDArray[np.float32]] = {}  # residuals
+        self._strata: dict[tuple[int, ...], NDArray[np.intp]] = {}
+        self._codes = {
+            k: np.unique(table.values[:, k], return_inverse=True)[1]
+            for k in dictionary.candidates
+            if table.levels[k]
+        }
+
+    @cached_property
+    def normal_scale_gain(self) -> float:
+        """Log likelihood gained by the transform to normal scores."""
+        own = self.dictionary.features.table.values[:, self.dictionary.target]
+        return marginal_gain(own, self._n_distinct)
+
+    @property
+    def known_models(self) -> dict[tuple[int, ...], Choice]:
+        """Models of the parent sets that were scored or estimated."""
+        return self._known
+
+    def with_all_terms(self, candidates: tuple[int, ...]) -> NumericTarget:
+        """The same target with all joint terms of some of its candidates."""
+        features, target = self.dictionary.features, self.dictionary.target
+        # models of at most one parent have no joint terms
+        out = NumericTarget(build_dictionary(features, target, candidates), self._known)
+        out._score, out._kept = dict(self._score), dict(self._kept)
+        vars(out)["normal_scale_gain"] = self.normal_scale_gain
+        return out
 
     def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets of one size under their most probable models."""
         for at in self._slices(parent_sets):
-            choice = self._with_density(make_batch(self.dictionary, parent_sets[at]))
-            for k, parents in enumerate(parent_sets[at]):
-                self._known[parents] = choice.take(np.array([k]))
-        return self._known_scores(parent_sets)
+            self._learn(parent_sets[at], self._with_density(self._batch(parent_sets[at])))
+        return np.array([self._score[parents] for parents in parent_sets])
 
     def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
         """Evidence of parent sets under the models of their subsets with one parent less.
@@ -92,32 +122,41 @@ class NumericTarget:
         evidence where the further parent does not matter, and shows where it does.
         """
         for at in self._slices(parent_sets):
-            sets = parent_sets[at]
-            subsets = [[s for s in _one_less(own) if s in self._known] for own in sets]
-            scores = [self._known_scores(own) for own in subsets]
-            best = [
-                self._known[own[int(np.argmax(value))]]
-                for own, value in zip(subsets, scores, strict=True)
-            ]
+            subsets = [[s for s in one_less(p) if s in self._known] for p in parent_sets[at]]
+            best = [max(own, key=self._score.__getitem__) for own in subsets]
+            choice = stack([self._known[own] for own in best])
+            if self._codes:
+                choice = self._restratified(parent_sets[at], best, choice)
             levels = [{int(self._known[s].level[0]) for s in own} for own in subsets]
-            batch = make_batch(self.dictionary, sets)
-            choice = extended_models(batch, stack(best), levels, self.normal_scale_gain)
-            for k, parents in enumerate(sets):
-                self._known[parents] = choice.take(np.array([k]))
-        return self._known_scores(parent_sets)
+            batch = self._batch(parent_sets[at])
+            choice = extended_models(batch, choice, levels, self.normal_scale_gain)
+            self._learn(parent_sets[at], choice)
+        return np.array([self._score[parents] for parents in parent_sets])
 
-    def _known_scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence minus what a further parent can gain by the error of an approximation.
+    def _restratified(
+        self, parent_sets: list[tuple[int, ...]], subsets: list[tuple[int, ...]], choice: Choice
+    ) -> Choice:
+        """Models of subsets, with densities by the levels of all discrete parents of the sets."""
+        density = choice.density.copy()
+        for k, (parents, own) in enumerate(zip(parent_sets, subsets, strict=True)):
+            self._kept[parents] = self._kept[own]
+            density[k] = max(density[k], self._stratified_gain(self._kept[own], parents))
+        return replace(choice, density=density)
 
-        Splines and networks follow a curve to within a share of what it explains. A variable
-        that depends on a parent picks up some of the rest, and must not count as a parent for it.
+    def _learn(self, parent_sets: list[tuple[int, ...]], choice: Choice) -> None:
+        """Keep models and scores.
+
+        The score is the evidence minus what a further parent can gain by the error of an
+        approximation. Splines and networks follow a curve to within a share of what it explains. A
+        variable that depends on a parent picks up some of the rest, and must not count as a parent
+        for it.
         """
-        if not parent_sets:
-            return np.zeros(0)
-        choice = stack([self._known[parents] for parents in parent_sets])
         approximate = ~np.isin(choice.model, EXACT_MODELS) | c.APPROXIMATE_LEVELS[choice.level]
-        explained = np.where(approximate, np.maximum(choice.value - self._alone, 0.0), 0.0)
-        return np.asarray(choice.value - c.MISFIT * len(parent_sets[0]) * explained)
+        share = c.MISFIT * len(parent_sets[0]) * approximate
+        score = choice.value - share * np.maximum(choice.value - self._alone, 0.0)
+        for k, parents in enumerate(parent_sets):
+            self._known[parents] = choice.take(np.array([k]))
+            self._score[parents] = float(score[k])
 
     @cached_property
     def _alone(self) -> float:
@@ -126,15 +165,21 @@ class NumericTarget:
 
     def model(self, parents: tuple[int, ...]) -> tuple[Batch, Choice]:
         """Moments and chosen model of one parent set."""
-        batch = make_batch(self.dictionary, [parents])
-        return batch, self._with_density(batch)
+        batch = self._batch([parents])
+        if parents not in self._known:
+            self._known[parents] = self._with_density(batch)
+        return batch, self._known[parents]
+
+    def _batch(self, parent_sets: list[tuple[int, ...]]) -> Batch:
+        place = self.dictionary.candidates.index
+        return make_batch(self.dictionary, [tuple(map(place, own)) for own in parent_sets])
 
     def _slices(self, parent_sets: list[tuple[int, ...]]) -> list[slice]:
         """Parts of a list of parent sets of one size whose moments fit in memory."""
         if not parent_sets:
             return []
-        layout = self.dictionary.layout
-        n_terms = len(layout.additive(parent_sets[0])) + len(layout.products(parent_sets[0])) + 2
+        layout, some = self.dictionary.layout, tuple(range(len(parent_sets[0])))
+        n_terms = len(layout.additive(some)) + len(layout.products(some)) + 2
         numbers = n_terms**2 * len(self.dictionary.moments.count)
         size = max(1, c.BATCH_SIZE // numbers)
         return [slice(at, at + size) for at in range(0, len(parent_sets), size)]
@@ -142,61 +187,66 @@ class NumericTarget:
     def _with_density(self, batch: Batch) -> Choice:
         """The most probable models, with the density of their residuals."""
         own, *others = best_models(batch, self.normal_scale_gain)
-        best = own.with_density(self.density_gains(batch, own))
+        residuals = self._residuals(batch, own)
+        best = own.with_density(self._density_gains(batch, own, residuals))
         for other in others:
-            which = contenders(own, other)
+            which = contenders(best, other)
             if len(which):
-                some, chosen = batch.take(which), other.take(which)
-                found = chosen.with_density(self.density_gains(some, chosen))
+                some = batch.take(which)
+                chosen = with_unequal_noise(some, other.take(which), self.normal_scale_gain)
+                again = self._residuals(some, chosen)
+                found = chosen.with_density(self._density_gains(some, chosen, again))
+                taken = found.value > best.value[which]
+                residuals[which[taken]] = again[taken]
                 best = better_of(best, found, which)
+        if self._codes:
+            for k, parents in enumerate(self._parents(batch)):
+                self._kept[parents] = residuals[k]
         return best
 
-    def density_gains(self, batch: Batch, choice: Choice) -> Array:
-        """What a density other than the normal adds for the residuals of each set."""
+    def _residuals(self, batch: Batch, choice: Choice) -> NDArray[np.float32]:
+        """Residuals of each set, in units of the noise of their site: [sets, rows]."""
         coefficients = residual_coefficients(batch, choice)
-        n_sets, n_sites, _ = coefficients.shape
+        coefficients = (coefficients * np.sqrt(choice.weight)[:, :, None]).astype(np.float32)
         values = self.dictionary.values
-        spread = np.zeros((n_sites, n_sets, len(values)), dtype=np.float32)
-        for k in range(n_sets):
-            spread[:, k, batch.columns[k]] = coefficients[k] * np.sqrt(choice.weight[k])[:, None]
-        residuals = np.empty((n_sets, values.shape[1]), dtype=np.float32)
-        for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
-            np.matmul(spread[m], values[:, a:b], out=residuals[:, a:b])
+        residuals = np.empty((len(coefficients), values.shape[1]), dtype=np.float32)
+        for columns, own, out in zip(batch.columns, coefficients, residuals, strict=True):
+            terms = values[columns]
+            for m, (a, b) in enumerate(pairwise(self._bounds.tolist())):
+                np.matmul(own[m], terms[:, a:b], out=out[a:b])
+        return residuals
+
+    def _density_gains(self, batch: Batch, choice: Choice, residuals: NDArray[np.float32]) -> Array:
+        """What a density other than the normal adds for the residuals of each set."""
         gain = density_gain(residuals, self._n_distinct)
+        if self._codes:
+            for k, parents in enumerate(self._parents(batch)):
+                gain[k] = max(gain[k], self._stratified_gain(residuals[k], parents))
         return np.asarray(np.where(choice.noise > 2 * c.NOISE_FLOOR, gain, 0.0))
 
+    def _stratified_gain(self, residuals: NDArray[np.float32], parents: tuple[int, ...]) -> float:
+        """What densities by the levels of discrete parents add; 0 without such a parent."""
+        discrete = tuple(k for k in parents if k in self._codes)
+        if not discrete or self._n_distinct < c.MIN_DENSITY_VALUES:
+            return 0.0
+        if discrete not in self._strata:
+            code = np.zeros(len(residuals), dtype=np.intp)
+            for k in discrete:
+                code = np.unique(code * c.MAX_LEVELS + self._codes[k], return_inverse=True)[1]
+            self._strata[discrete] = code
+        strata = self._strata[discrete]
+        if strata.max() >= c.MAX_STRATA:
+            return 0.0
+        return stratified_gain(residuals, strata, self._n_distinct)
 
-class DiscreteTarget:
-    """Evidence of parent sets of a binary or categorical variable."""
-
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.dictionary = dictionary
-        self.rows: Rows = discrete_rows(dictionary)
-
-    def levels(self, parents: tuple[int, ...]) -> Array:
-        """Evidence at each level of site effects."""
-        n_sites = self.dictionary.features.table.n_sites
-        return discrete_evidence(self.dictionary, self.rows, parents, n_sites)
-
-    def estimates(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """No estimate: every set contends."""
-        return np.full(len(parent_sets), np.inf)
-
-    def scores(self, parent_sets: list[tuple[int, ...]]) -> Array:
-        """Evidence of parent sets."""
-        return np.array([self.levels(parents).max() for parents in parent_sets])
-
-
-def target_of(
-    features: Features, target: int, candidates: tuple[int, ...]
-) -> NumericTarget | DiscreteTarget:
-    """The evidence of one variable, by its kind."""
-    dictionary = build_dictionary(features, target, candidates)
-    if features.table.levels[target]:
-        return DiscreteTarget(dictionary)
-    return NumericTarget(dictionary)
+    def _parents(self, batch: Batch) -> list[tuple[int, ...]]:
+        """Columns of the parents of each set of a batch."""
+        layout = self.dictionary.layout
+        first = batch.columns[:, 1 : 1 + batch.n_parents * layout.width : layout.width]
+        place = (first - layout.main(0).start) // layout.width
+        return [tuple(self.dictionary.candidates[p] for p in own) for own in place.tolist()]
 
 
-def _one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
+def one_less(parents: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Subsets with one parent less."""
     return [parents[:k] + parents[k + 1 :] for k in range(len(parents))]

@@ -19,10 +19,11 @@ from dapdag.structure.exact import exact_order
 from dapdag.structure.knowledge import Knowledge
 from dapdag.structure.orders import OrderTables, best_graph, search_orders
 from dapdag.structure.parent_sets import score_parents
-from dapdag.structure.parents import ParentScores, target_of
+from dapdag.structure.parents import ParentScores
 from dapdag.structure.probabilities import edge_probability
 from dapdag.structure.shifts import edge_weights, level_table, shift_row
 from dapdag.structure.statistics import Array
+from dapdag.structure.targets import target_of
 
 Result = TypeVar("Result")
 
@@ -65,9 +66,8 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
     parents = [tuple(np.flatnonzero(edge[:, j]).tolist()) for j in range(table.n_columns)]
 
     def describe(j: int) -> tuple[dict[str, float], Array]:
-        target = target_of(features, j, parents[j])
-        everyone = tuple(range(len(parents[j])))
-        return shift_row(level_table(target, everyone)), edge_weights(target, everyone)
+        target = target_of(features, j, parents[j], known=scores[j].models)
+        return shift_row(level_table(target, parents[j])), edge_weights(target, parents[j])
 
     described = _for_each_column(describe, table.n_columns, "mechanisms", options)
     weight = np.zeros(edge.shape)

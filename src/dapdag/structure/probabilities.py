@@ -10,7 +10,7 @@ import numpy as np
 
 from dapdag.structure import constants as c
 from dapdag.structure.exact import exact_edge_probability, inclusion
-from dapdag.structure.orders import OrderTables, places
+from dapdag.structure.orders import Order, OrderTables
 from dapdag.structure.parents import ParentScores
 from dapdag.structure.statistics import Array
 
@@ -34,38 +34,31 @@ def sampled_edge_probability(
     """Order MCMC by Gibbs sampling: each variable draws its place given the order of the others."""
     rng = np.random.default_rng(seed)
     d = len(candidates)
-    tables = OrderTables.of(candidates, log_sum)
+    state = Order(OrderTables.of(candidates, log_sum), order)
     parents = [inclusion(table, len(own)) for table, own in zip(log_sum, candidates, strict=True)]
-    order = list(order)
-    place = places(order)
-    total = np.zeros((d, d))
+    visits = [np.zeros(len(table)) for table in log_sum]
     burn_in = int(c.MCMC_BURN_IN * sweeps)
     for sweep in range(sweeps):
         for variable in rng.permutation(d).tolist():
-            to = _draw_place(tables, variable, place, float(rng.random()), float(rng.random()))
-            order.remove(variable)
-            order.insert(to, variable)
-            low, high = sorted((place[variable], to))
-            for k in range(low, high + 1):
-                place[order[k]] = k
+            state.move(variable, _draw_place(state, variable, *rng.random(2).tolist()))
         if sweep >= burn_in:
-            for j, own in enumerate(candidates):
-                total[list(own), j] += parents[j][tables.mask(j, place)]
-    return np.clip(total / (sweeps - burn_in), 0.0, 1.0)
+            for count, mask in zip(visits, state.mask.tolist(), strict=True):
+                count[mask] += 1
+    probability = np.zeros((d, d))
+    for j, own in enumerate(candidates):
+        probability[list(own), j] = visits[j] @ parents[j] / (sweeps - burn_in)
+    return np.clip(probability, 0.0, 1.0)
 
 
-def _draw_place(
-    tables: OrderTables, variable: int, place: list[int], u: float, within: float
-) -> int:
+def _draw_place(state: Order, variable: int, u: float, within: float) -> int:
     """A place among the others, with probability proportional to exp(score)."""
-    at, scores = tables.moves(variable, place)
-    own = place[variable]
+    at, scores = state.moves(variable)
     # places of the neighbours once the variable is taken out; the gaps between them
-    edges = np.array([-1, *(k - (k > own) for k in at), len(place) - 1])
-    slots = np.diff(edges)
-    weight = np.array(scores)
-    weight = np.exp(weight - weight.max()) * slots
-    cumulative = np.cumsum(weight)
-    gap = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
+    edges = np.empty(len(at) + 2, dtype=np.intp)
+    edges[0], edges[-1] = -1, len(state.place) - 1
+    edges[1:-1] = at - (at > state.place[variable])
+    slots = edges[1:] - edges[:-1]
+    cumulative = (np.exp(scores - scores.max()) * slots).cumsum()
+    gap = int(cumulative.searchsorted(u * cumulative[-1], side="right"))
     gap = min(gap, len(slots) - 1)
     return int(edges[gap]) + 1 + int(within * slots[gap])

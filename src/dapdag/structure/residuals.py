@@ -39,6 +39,25 @@ def density_gain(residuals: NDArray[Any], n_distinct: int) -> Array:
     return np.where(spread > 0, np.maximum(gain, 0.0), 0.0)
 
 
+def stratified_gain(residuals: NDArray[Any], strata: NDArray[np.intp], n_distinct: int) -> float:
+    """The same for one set, with a density and a spread for each stratum of the rows.
+
+    A discrete parent may change the distribution of a variable and leave its mean as it is.
+    """
+    spread, n_rows = float(residuals.std()), len(residuals)
+    if not spread > 0:
+        return 0.0
+    total = 0.0
+    for k in range(int(strata.max()) + 1):
+        rows = residuals[strata == k]
+        own = float(rows.std())
+        if len(rows) < c.MIN_STRATUM_ROWS or own < c.NOISE_FLOOR * spread:
+            return 0.0
+        total -= len(rows) * np.log(own / spread) + np.log(n_rows)
+        total += float(density_gain(rows[None], n_distinct)[0])
+    return max(total, 0.0)
+
+
 def marginal_gain(z: Array, n_distinct: int) -> float:
     """The same for a standardised column itself, whose tails may be very long.
 
@@ -53,9 +72,12 @@ def marginal_gain(z: Array, n_distinct: int) -> float:
 
 def _folded(z: NDArray[Any], scale: float, n_distinct: int) -> Array:
     """Leave-one-out log likelihood of z by a density of t = asinh(z / scale)."""
-    t = np.arcsinh(z / scale)
-    log_jacobian = -np.log(scale) - 0.5 * np.log1p((z / scale) ** 2)
-    return _leave_one_out(t, n_distinct) + log_jacobian.sum(axis=1, dtype=float)
+    r = np.abs(z / scale)
+    square = r * r + 1
+    # asinh and its derivative by functions that are fast in single precision
+    t = np.copysign(np.log(r + np.sqrt(square)), z)
+    log_jacobian = -0.5 * np.log(square).sum(axis=1, dtype=float) - z.shape[1] * np.log(scale)
+    return _leave_one_out(t, n_distinct) + log_jacobian
 
 
 def _leave_one_out(t: NDArray[Any], n_distinct: int) -> Array:

@@ -10,15 +10,16 @@ import pandas as pd
 from scipy.special import softmax
 
 from dapdag.structure import constants as c
-from dapdag.structure.dictionary import N_PAIR, Layout
+from dapdag.structure.dictionary import Layout
 from dapdag.structure.models import level_evidence, residual_coefficients
-from dapdag.structure.parents import DiscreteTarget, NumericTarget
+from dapdag.structure.parents import NumericTarget
 from dapdag.structure.statistics import Array
+from dapdag.structure.targets import DiscreteTarget, Target
 
 SHIFT_COLUMNS = ("probability", "level", "slopes", "shape", "noise", "log_bayes_factor")
 
 
-def level_table(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...]) -> Array:
+def level_table(target: Target, parents: tuple[int, ...]) -> Array:
     """Evidence by level of site effects and by equal or unequal noise: [levels, 2]."""
     if isinstance(target, DiscreteTarget):
         out = np.full((len(c.SITE_LEVELS), 2), -np.inf)
@@ -67,7 +68,7 @@ def shift_table(values: Any, names: list[Hashable]) -> pd.DataFrame:
     return pd.DataFrame(values, index=index, columns=list(SHIFT_COLUMNS), dtype=float)
 
 
-def edge_weights(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...]) -> Array:
+def edge_weights(target: Target, parents: tuple[int, ...]) -> Array:
     """Standard deviation of what each parent contributes to the target, in units of its own.
 
     The contribution of a parent is the sum of the fitted terms that involve it. A discrete target
@@ -81,7 +82,7 @@ def edge_weights(target: NumericTarget | DiscreteTarget, parents: tuple[int, ...
     layout = target.dictionary.layout
     n = batch.n_rows
     out = []
-    for p in parents:
+    for p in map(target.dictionary.candidates.index, parents):
         involved = np.isin(batch.columns[0], _involving(layout, p))
         part = np.where(involved, coefficients, 0.0)
         square = np.einsum("mi,mij,mj->", part, gram, part) / n
@@ -94,5 +95,5 @@ def _involving(layout: Layout, parent: int) -> list[int]:
     found = list(layout.main(parent))
     for pair, at in layout.pairs.items():
         if parent in pair:
-            found += range(at, at + N_PAIR)
+            found += range(at, at + layout.n_pair)
     return found + [at for triple, at in layout.triples.items() if parent in triple]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import Batch
-from dapdag.structure.dictionary import N_PAIR
 from dapdag.structure.statistics import Array
 
 
@@ -29,10 +28,10 @@ def site_terms(batch: Batch, level: int) -> tuple[NDArray[np.intp], Array]:
             terms.append(1 + parent * batch.width + k)
             variances.append(spec.main * spec.decay**k)
     if spec.pairs:
-        per_pair = N_PAIR if spec.along else 1
+        n_pair = batch.layout.n_pair
         for number in range(batch.n_parents * (batch.n_parents - 1) // 2):
-            for t in range(per_pair):
-                terms.append(batch.n_additive + number * N_PAIR + t)
+            for t in range(n_pair if spec.along else 1):
+                terms.append(batch.n_additive + number * n_pair + t)
                 variances.append(spec.pairs)
     return np.array(terms), 1.0 / np.maximum(variances, 1e-12)
 
@@ -79,9 +78,9 @@ def _eliminate(
     """Integrate out effects with Gram rows `cross` [sets, sites, effects, terms]."""
     K = cross[:, :, :, terms] if own is None else own
     K[:, :, np.arange(len(terms)), np.arange(len(terms))] += prior[:, None, :]
-    L = np.linalg.cholesky(K)
+    L = np.linalg.cholesky(K) if len(terms) > 1 else np.sqrt(K)
     log_diagonal = 2 * np.log(np.diagonal(L, axis1=2, axis2=3)) - np.log(prior)[:, None, :]
-    inverse = np.linalg.inv(L)
+    inverse = np.linalg.inv(L) if len(terms) > 1 else 1 / L
     stacked = (inverse @ cross).reshape(len(total), -1, total.shape[-1])
     left = total - stacked.mT @ stacked
     return SiteFit(left, log_diagonal.sum(axis=(1, 2)), terms, inverse, cross)

@@ -64,8 +64,8 @@ def _predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) ->
     sites = []
     for d in usable:
         others = EffectPrior.learn([sources[k] for k in usable if k != d])
-        truth = data.values[rows[d]][:, -model.sizes.label_columns :]
-        truth = truth[:, : model.table.label.width].astype(np.float64)
+        columns = data.values[rows[d]][:, -model.sizes.label_columns :].astype(np.float64)
+        truth = columns[:, : model.table.label.width]
         sites.append(_site(model, others, asked[d], networks[d], truth))
     return LeftOutTable(tuple(sites), EffectPrior.learn(list(sources.values())))
 

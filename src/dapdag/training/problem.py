@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from ..data.blocks import Blocks
 from ..model import Layout, Network, Sizes
-from ..model.mechanisms import Blanket
 from ..model import objective as obj
+from ..model.mechanisms import Blanket
 from ..model.parameters import ravel
 from .optimiser import Moments
 from .schedule import Schedule

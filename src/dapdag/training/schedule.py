@@ -10,8 +10,8 @@ class Schedule(eqx.Module):
 
     The acyclicity penalty grows linearly to its full weight over the first `ramp`, then
     geometrically by the factor `penalty_growth` until the end. The learning rate falls along a
-    cosine to `final_rate` of its start; `label_rate` multiplies that of the label's networks. `decay`
-    shrinks all weights (AdamW).
+    cosine to `final_rate` of its start; `label_rate` multiplies that of the label's networks.
+    `decay` shrinks all weights (AdamW).
     """
 
     rate: Array

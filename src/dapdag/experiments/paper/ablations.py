@@ -59,7 +59,7 @@ def changes(variant: str, form: str) -> dict[str, object]:
     """Parameters of DAPDAG-B that leave only the named parts of the DAG loss."""
     kept = variant.split("+")
     off = {k: v for part in PARTS if part not in kept for k, v in _OFF[part].items()}
-    return {"exact_graph": form == "default", **off}
+    return {"structure": "search" if form == "default" else "paper", **off}
 
 
 def runs(parameters: AblationParameters, seeds: Sequence[int], names: Sequence[str]) -> list[Run]:

@@ -1,16 +1,19 @@
 """Evaluation of DAG learning (the paper's figure of that name).
 
 Structural Hamming distance (SHD) to the true graph against the number of variables and against the
-number of sources, on random non-linear models, and against the error of prediction.
+number of sources, on random non-linear models, and against the error of prediction. Beside the
+paper's method and its peers: `GraphSearch`, which trains no network.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from ...datasets import make_random_sem_domains
 from ...graph import compare_graphs
 from ...graph_baselines import GRAPH_METHODS
+from ...structure import GraphSearch
 from .. import methods
 from ..cases import N_DOMAINS, Case, first_sources, fit_all, predictions, same_setting, scores
 from ..figures import look, means_over, new_figure, shared_legend, tidy
@@ -31,10 +35,11 @@ TASK = "regression"
 # Our method and the parameters that make it the paper's form.
 FORMS: dict[str, dict[str, object]] = {
     "dapdag-b": {},
-    "dapdag-b (paper's form)": {"exact_graph": False},
+    "dapdag-b (paper's form)": {"structure": "paper"},
 }
-FAST_PEERS = ("cdnod", "cdnod-domain", "r2-sort", "empty")
-SLOW_PEERS = ("notears", "dagma")
+SEARCH = "graph-search"
+FAST_PEERS = ("cdnod", "cdnod-domain", "boss-within", "r2-sort", "empty")
+SLOW_PEERS = ("ut-igsp", "notears", "dagma")
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,12 @@ def settings(parameters: GraphParameters) -> list[tuple[int, int]]:
 
 
 def runs(parameters: GraphParameters, seeds: Sequence[int], names: Sequence[str]) -> list[Run]:
-    known = [*FORMS, *GRAPH_METHODS]
+    known = [*FORMS, SEARCH, *GRAPH_METHODS]
     if unknown := [n for n in names if n not in known]:
         raise ValueError(f"unknown graph learner(s) {unknown}: choose among {known}")
-    here = {*FORMS, *(n for n, method in GRAPH_METHODS.items() if method.available)}
+    here = {*FORMS, SEARCH, *(n for n, method in GRAPH_METHODS.items() if method.available)}
+    for absent in [n for n in names if n not in here]:
+        print(f"left out: {GRAPH_METHODS[absent].how_to_install}", file=sys.stderr)
     return [
         Run.of(method, seed, n_variables=d, n_sources=m)
         for d, m in settings(parameters)
@@ -87,9 +94,15 @@ def compute(parameters: GraphParameters, runs: Sequence[Run]) -> list[Outcome]:
     outcomes = []
     for run, case in zip(runs, cases, strict=True):
         start = time.perf_counter()
-        graph = GRAPH_METHODS[method].learn(*pooled_table(case), run.seed)
+        graph = _learn(method, *pooled_table(case), run.seed)
         outcomes.append(Outcome(run, _compare(graph, case), time.perf_counter() - start))
     return outcomes
+
+
+def _learn(method: str, X: pd.DataFrame, sample_domain: NDArray, seed: int) -> nx.DiGraph:
+    if method == SEARCH:
+        return GraphSearch(random_state=seed).fit(X, sample_domain).graph_
+    return GRAPH_METHODS[method].learn(X, sample_domain, seed)
 
 
 def _case(run: Run, n_rows: int) -> Case:
@@ -153,13 +166,15 @@ def table(rows: pd.DataFrame, parameters: GraphParameters) -> str:
 
 
 def name_of(method: str) -> str:
+    if method == SEARCH:
+        return "GraphSearch"
     if method in GRAPH_METHODS:
         return GRAPH_METHODS[method].title
     return method.replace("dapdag-b", methods.title("dapdag-b"))
 
 
 def _titled(text: str) -> str:
-    for name in (*GRAPH_METHODS, *FORMS):
+    for name in (SEARCH, *GRAPH_METHODS, *FORMS):
         text = text.replace(f"| {name} |", f"| {name_of(name)} |")
     return text
 
@@ -180,6 +195,7 @@ def figure(rows: pd.DataFrame, parameters: GraphParameters) -> Figure:
 
 
 _LOOKS = {
+    SEARCH: "dainfer",
     "dapdag-b": "dapdag-b",
     "dapdag-b (paper's form)": "dapdag",
     "cdnod": "brm",
@@ -192,7 +208,7 @@ _LOOKS = {
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, metric: str, column: str) -> None:
-    means_over(ax, rows, metric, column, name_of=name_of, look_of=_LOOKS.__getitem__)
+    means_over(ax, rows, metric, column, name_of=name_of, look_of=lambda m: _LOOKS.get(m, m))
 
 
 def _scatter(ax: Axes, rows: pd.DataFrame) -> None:
@@ -222,8 +238,14 @@ def statements(rows: pd.DataFrame, parameters: GraphParameters) -> list[Statemen
     found = [
         better(f"its graphs are nearer the truth than those of {name_of(m)}", size, "shd", ours, m)
         for m in present
-        if m not in FORMS
+        if m not in (*FORMS, SEARCH)
     ]
+    if SEARCH in present:
+        found += [
+            better(f"GraphSearch's are nearer than those of {name_of(m)}", size, "shd", SEARCH, m)
+            for m in present
+            if m != SEARCH
+        ]
     few, many = size["n_variables"].min(), size["n_variables"].max()
     if few != many:
         for method in [m for m in FORMS if m in present]:
@@ -252,15 +274,15 @@ def _agreement(rows: pd.DataFrame, method: str) -> Statement:
 TITLE = "Evaluation of DAG learning"
 PRESETS = {
     "quick": GraphParameters(
-        methods=(*FORMS, *FAST_PEERS),
+        methods=(*FORMS, SEARCH, *FAST_PEERS),
         n_seeds=6,
         n_variables=(5, 10, 20),
         n_sources=(3, 9),
         budget=QUICK,
     ),
-    "paper": GraphParameters(methods=(*FORMS, *FAST_PEERS, *SLOW_PEERS), n_seeds=30),
+    "paper": GraphParameters(methods=(*FORMS, SEARCH, *FAST_PEERS, *SLOW_PEERS), n_seeds=30),
     "tiny": GraphParameters(
-        methods=("dapdag-b", "r2-sort", "cdnod", "empty"),
+        methods=("dapdag-b", SEARCH, "r2-sort", "cdnod", "empty"),
         n_seeds=2,
         n_variables=(8,),
         n_sources=(3,),
