@@ -1,7 +1,7 @@
 """Effect of each mechanism beyond the paper: all on, minus one switched off, paired over seeds.
 
     DAPDAG_DATA=folder python benchmarks/parts.py --seeds 0:8 --out build/parts.jsonl
-    python benchmarks/parts.py --sets regression no_shift_regression --parts stop_gradient
+    python benchmarks/parts.py --sets regression no_shift_regression --parts graph_inference
     python benchmarks/parts.py --report --markdown build/parts.md
 
 The switches are the fields of `dapdag.inference.parts.Parts`; mechanisms with a public setting are
@@ -36,7 +36,7 @@ from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.datasets import make_classification_domains, make_regression_domains
 from dapdag.datasets.real import LOADERS
 from dapdag.inference.parts import AT_PREDICTION, Parts, using
-from dapdag.training import loop
+from dapdag.training import build
 from dapdag.training.build import reduced
 
 ALL_ON = "all on"
@@ -44,8 +44,8 @@ MOST_ROWS, MOST_TARGETS = 200, 5
 NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
 LEAST = 0.001  # of R2 or of a nat: less than this does not matter
-# These act only through the stacking weight, which is computed once.
-STACKING = ("stacking_weight", "source_cap")
+# These act only through the combination of the experts, which is computed once.
+STACKING = ("pooled_networks", "graph_margin", "stacking_weight", "source_cap")
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,19 @@ PARTS = {
         settings={"n_predictors": 1},
     ),
     "env_squared_inputs": Part("2", "E² as an input of the label networks"),
-    "pooled_networks": Part("3", "pooled label networks take part (off: stacking weight 1)"),
-    "cross_fitting": Part("4", "cross-fitting over sources (off: stacking weight ½, nothing else)"),
-    "stacking_weight": Part("5", "stacking weight from left-out sources (off: ½)"),
+    "pooled_networks": Part("3", "pooled label networks take part (off: weight 0)"),
+    "graph_inference": Part("4", "inference on the graph takes part (off: networks alone)"),
+    "site_effects": Part("4a", "effects of a new site on mechanisms, by EM (off: the sources')"),
+    "referee": Part("4b", "no weight for experts that contradict the label's parents"),
+    "graph_margin": Part("4c", "inference on the graph only where it clearly lowers the loss"),
+    "stacking_weight": Part("5", "weights of experts from left-out sources (off: ½, ½, 0)"),
     "source_cap": Part("5b", "cap on the loss difference of one source"),
-    "shrink_restart": Part("6", "label networks shrunk towards initialisation at 40 %"),
-    "restore_best_midway": Part("7a", "label networks restored from best epoch at 40 and 60 %"),
-    "restore_best_at_end": Part("7b", "final label networks from best epoch (off: last)"),
     "label_rate": Part("8", "learning rate × 4 for label networks", task=NUMBERS),
-    "stop_gradient": Part("9", "no gradient from label to encoder"),
-    "freeze_encoder": Part("10", "encoder frozen after 60 %"),
     "paper_form": Part(
         "9–11",
-        "exact graph, label networks and all that (off: the paper's form)",
+        "structure first, label's experts and all that (off: the paper's form)",
         settings={"structure": "paper"},
     ),
-    "acyclicity_growth": Part("12", "acyclicity weight × 30 from 30 to 60 %"),
     "weight_average": Part("13", "moving average of weights over 200 steps"),
     "min_steps": Part("14", "at least 16 steps an epoch", few_rows=True),
     "heldout_noise": Part("15", "noise scale from held-out rows", NUMBERS, LIKELIHOOD),
@@ -207,27 +204,27 @@ def fitted(task, table, name, seed):
 
 @contextlib.contextmanager
 def stacking_calls():
-    """The arguments from which stacking weights are computed inside."""
-    calls, usual = [], loop.stacking_weights
+    """The arguments from which combinations of experts are computed inside."""
+    calls, usual = [], build.combine
 
     def noting(*arguments):
-        calls.append(arguments[:3])
+        calls.append(arguments[:2])
         return usual(*arguments)
 
-    loop.stacking_weights = noting
+    build.combine = noting
     try:
         yield calls
     finally:
-        loop.stacking_weights = usual
+        build.combine = usual
 
 
 def idle(names, calls):
-    """Those switches of the stacking weight that leave it as it is: the fit is then the same."""
+    """Those switches of the combination that leave it as it is: the fit is then the same."""
 
     def same(name, call):
-        return np.array_equal(
-            loop.stacking_weights(*call), loop.stacking_weights(*call, Parts(**{name: False}))
-        )
+        usual, other = build.combine(*call), build.combine(*call, Parts(**{name: False}))
+        alike = np.array_equal(usual.weights, other.weights)
+        return alike and usual.temperature == other.temperature
 
     return [n for n in names if n in STACKING and all(same(n, call) for call in calls)]
 

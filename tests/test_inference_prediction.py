@@ -10,9 +10,10 @@ from test_paper_statements import fitted, simulated
 from dapdag.data import chunks
 from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
-from dapdag.data.sample import Sample, learn_table
+from dapdag.data.sample import Sample
 from dapdag.data.table import Table
 from dapdag.inference import environment, prediction, programs
+from dapdag.inference.combination import Combination
 from dapdag.inference.coordinates import EnvironmentMap
 from dapdag.inference.environment import (
     draws_of,
@@ -24,8 +25,7 @@ from dapdag.inference.missing import MissingEffects
 from dapdag.inference.site import Site
 from dapdag.model import Network, Sizes
 from dapdag.model.formulation import Formulation
-from dapdag.training.assemble import assemble
-from dapdag.training.settings import Settings
+from dapdag.training.form import DAPDAG, PAPER
 
 ROWS, DIM, MEMBERS = 60, 2, 2
 
@@ -74,7 +74,9 @@ def make_model(classes=False, **formulation):
             np.full(len(table.features), float(isinstance(table.label, Discrete))),
             np.zeros(len(table.features)),
         ),
-        stack_weights=np.full(2, 0.5),
+        combination=Combination.of_networks(1.0),
+        effects=None,
+        label_range=(-3.0, 3.0),
         prevalence=None,
         worst_source_loss=np.full(len(table.features), np.inf),
     )
@@ -197,9 +199,9 @@ def test_the_environment_is_used_from_two_domains_on(domains, learned):
         label_name="Y",
         classes=None,
     )
-    table = learn_table(sample)
-    _, trainer, _ = assemble([sample], [table], Settings(), [0])
-    assert trainer.formulation.uses_environment == learned
+    assert DAPDAG.for_samples([sample]).environment == learned
+    assert DAPDAG.for_samples([sample]).stacking == learned
+    assert PAPER.for_samples([sample]).environment == learned
 
 
 def test_draws_are_clipped_to_the_extended_range_of_the_sources():

@@ -239,9 +239,11 @@ def test_a_loss_without_the_label_trains_everything_but_its_networks():
 
 
 def test_the_labels_own_loss_does_not_train_the_encoder():
+    weights, batch = make_weights(), make_batch()
+
     def loss(network):
         return label_objective(
-            *(BAYESIAN, make_weights(), network, LAYOUT, None, make_batch()),
+            *(BAYESIAN, weights, network, LAYOUT, None, batch),
             *(DECODER_ROWS, NORMAL, jnp.array([1.0, 0.0])),
         )[0]
 

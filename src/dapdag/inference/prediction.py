@@ -39,14 +39,15 @@ class Experts:
     effects: tuple[Effects, ...]  # of the site on each mechanism
     relative: NDArray[np.float64]  # [children], effect of the label relative to the sources'
     weights: NDArray[np.float64]  # [experts] at this site
+    missing: NDArray[np.float32]  # [rows, features], 1 where a feature is missing
 
 
 def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
     """Predictions of all experts for a site whose E has the posterior `q`."""
-    networks, squares = _network_moments(model, chunks, q)
+    networks, squares, missing = _network_moments(model, chunks, q)
     weights = model.combination.weights
     if model.effects is None or not len(chunks.X):
-        return Experts(networks, squares, None, None, None, (), np.zeros(0), weights)
+        return Experts(networks, squares, None, None, None, (), np.zeros(0), weights, missing)
     env = clip_to_range(model, q.mean[:, None])[:, 0]
     temperature = TEMPERATURES[model.combination.temperature]
     shares = model.network_weights[1, :, : model.sizes.n_predictors]
@@ -68,19 +69,19 @@ def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
         about = model, shares, env, learned, temperature
         for rows, found in chunks.map(lambda data, _: label_moments(*about, data)):
             graph[rows], variance[rows] = (a[: rows.stop - rows.start] for a in found)
-    return Experts(networks, squares, graph, variance, parents, learned, relative, weights)
+    return Experts(networks, squares, graph, variance, parents, learned, relative, weights, missing)
 
 
 def predict_label(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
     """The label's distribution for rows of a site whose E has the posterior `q`."""
-    return combine_experts(model, chunks, ask_experts(model, chunks, q))
+    return combine_experts(model, ask_experts(model, chunks, q))
 
 
-def combine_experts(model: FittedModel, chunks: Chunks, found: Experts) -> LabelDistribution:
+def combine_experts(model: FittedModel, found: Experts) -> LabelDistribution:
     """The experts' weighted mean. Numbers: the variance is that of the means over experts,
     members, draws of E and networks, plus the noise at a site that was not trained on, plus what
     missing features add."""
-    missing = _missing(model, chunks)
+    missing = found.missing
     own = found.weights[:2] / max(found.weights[:2].sum(), 1e-12)
     networks = np.tensordot(own, found.networks, 1)
     share = float(found.weights[2]) if found.graph is not None else 0.0
@@ -111,27 +112,22 @@ def recalibrate(model: FittedModel, found: LabelDistribution) -> LabelDistributi
 
 def _network_moments(
     model: FittedModel, chunks: Chunks, q: EnvPosterior
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """First and second moment of the label's expected columns under f0 and f1."""
-    envs, width = draws_of(model, q), model.table.label.width
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
+    """First and second moment of the label's expected columns under f0 and f1, and which features
+    are missing: in one pass over the rows."""
+    envs, width, n_features = draws_of(model, q), model.table.label.width, len(model.table.features)
 
-    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, NDArray]:
-        return network_moments(model, model.network_weights, envs, data)
+    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[NDArray, ...]:
+        moments = network_moments(model, model.network_weights, envs, data)
+        return *moments, 1.0 - data.observed[:, :n_features]
 
     first, second = np.empty((2, 2, len(chunks.X), width))
+    missing = np.empty((len(chunks.X), n_features), dtype=np.float32)
     for rows, found in chunks.map(part):
         n = rows.stop - rows.start
-        first[:, rows], second[:, rows] = (array[:, :n] for array in found)
-    return first, second
-
-
-def _missing(model: FittedModel, chunks: Chunks) -> NDArray[np.float32]:
-    """Which features are missing: [rows, features]."""
-    n_features = len(model.table.features)
-    missing = np.empty((len(chunks.X), n_features), dtype=np.float32)
-    for rows, found in chunks.map(lambda data, _: 1.0 - data.observed[:, :n_features]):
-        missing[rows] = found[: rows.stop - rows.start]
-    return missing
+        first[:, rows], second[:, rows] = (array[:, :n] for array in found[:2])
+        missing[rows] = found[2][:n]
+    return first, second, missing
 
 
 def _shrink_incomplete(

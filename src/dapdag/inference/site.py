@@ -33,7 +33,7 @@ class Site:
     @functools.cached_property
     def label(self) -> LabelDistribution:
         """The label's distribution, row by row."""
-        found = prediction.combine_experts(self.model, self._chunks, self.experts)
+        found = prediction.combine_experts(self.model, self.experts)
         return prediction.recalibrate(self.model, found)
 
     @functools.cached_property

@@ -161,7 +161,7 @@ def _combined(
     return replace(
         model,
         combination=combination,
-        effects=table.effects,
+        effects=table.effects if parts.graph_inference else None,
         inflation=inflation,
         prevalence=prevalence,
     )
