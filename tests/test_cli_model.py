@@ -16,7 +16,7 @@ import pytest
 from cli_helpers import Done, assert_fits_a_terminal, assert_one_line, dapdag
 
 # The settings and the shape of the doctor's self-test: what is compiled for one serves the other.
-TINY = ["--set", "n_members=1", "--set", "hidden=4", "--set", "max_epochs=5"]
+TINY = ["--set", "n_members=1", "--set", "hidden=4", "--set", "max_epochs=6"]
 ROWS = 40
 
 
@@ -100,7 +100,7 @@ def test_fit_to_json(classes: Classes) -> None:
     ]
     types = {column["name"]: column["type"] for column in found["columns"]}
     assert types == {"age": "number", "stage": "category", "code": "binary"}
-    assert found["epochs"] == 5 and found["model"] == str(classes.model)
+    assert found["epochs"] == 6 and found["model"] == str(classes.model)
     assert np.isfinite(found["validation_loss"])
 
 
@@ -135,7 +135,7 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
     )
     assert done.code == 0, done.err
     (estimator,) = asked["estimators"].values()
-    assert estimator.max_epochs == 5 and not hasattr(estimator, "graph_")
+    assert estimator.max_epochs == 6 and not hasattr(estimator, "graph_")
     assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
     pd.testing.assert_frame_equal(load(output).assessment_, scores)
     assert json.loads(dapdag("inspect", output, "--json").out)["assessed"]
@@ -383,7 +383,7 @@ def test_inspect_says_what_the_file_holds(numbers: Numbers, classes: Classes) ->
     assert [(s["name"], s["rows"]) for s in found["sources"]] == [("bonn", 30), ("leeds", 30)]
     assert found["unlabelled_rows"] == 30 and not found["assessed"]
     assert found["changed"] == ["hidden", "max_epochs", "n_members"]
-    assert found["settings"]["max_epochs"] == 5 == found["training"]["epochs"]
+    assert found["settings"]["max_epochs"] == 6 == found["training"]["epochs"]
     assert found["versions"]["dapdag"] == package.__version__
     code = next(column for column in found["columns"] if column["name"] == "code")
     assert code["levels"] == ["1", "2"] and 0 < code["missing"] < 1

@@ -146,6 +146,19 @@ def test_parameters_keep_their_values_and_types(
     assert again(binary, tmp_path).random_state is None
 
 
+def test_a_given_graph_keeps_its_nodes_edges_and_their_types(
+    regressor: DAPDAGRegressor, tmp_path: Path
+) -> None:
+    graph = nx.DiGraph([("age", "outcome"), (3, "3"), (np.int64(5), "outcome")])
+    graph.add_node("ward")
+    est = clone(regressor).set_params(structure=graph)
+    est._adopt(regressor.fitted_, regressor.sources_)
+    found = again(est, tmp_path).structure
+    assert type(found) is nx.DiGraph
+    assert list(found) == list(graph) and set(found.edges) == set(graph.edges)
+    assert [type(node) for node in found] == [type(node) for node in graph]
+
+
 def test_saving_again_gives_the_same_bytes(regressor: Any, saved: bytes, tmp_path: Path) -> None:
     again(regressor, tmp_path).save(tmp_path / "second")
     assert (tmp_path / "second").read_bytes() == saved
@@ -287,8 +300,8 @@ def test_forging_nothing_gives_the_file_itself(saved: bytes) -> None:
 
 
 def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
-    reason = r"written by a newer dapdag \(format 3\); this one reads up to 2: upgrade"
-    refused(forged(saved, {"format_version": 3}, {}), tmp_path, reason)
+    reason = r"written by a newer dapdag \(format 4\); this one reads up to 3: upgrade"
+    refused(forged(saved, {"format_version": 4}, {}), tmp_path, reason)
 
 
 @pytest.mark.parametrize(
@@ -317,6 +330,10 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
         ({"formulation": {"acyclicity": "eval"}}, {}, "unknown 'eval'"),
         ({"prior_precision": -1}, {}, "prior_precision is -1"),
         ({"inflation": 0.5}, {}, "inflation is 0.5"),
+        ({"temperature": 9}, {}, "temperature is 9"),
+        ({"label_range": [1.0, -1.0]}, {}, "label_range"),
+        ({}, {"expert_weights": np.array([0.5, 0.6, 0.0])}, "weights of the experts"),
+        ({}, {"effect_noise": np.zeros(9)}, "slots"),
         ({"prevalence_slope": 2}, {}, "prevalence_slope is 2"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),

@@ -28,6 +28,7 @@ from .inference.environment import infer_environment
 from .inference.fitted import FittedModel
 from .inference.programs import MemberDecoder, per_member
 from .model import Decoder, Layout
+from .model.decoder import allowed_inputs
 from .model.likelihoods import squared_or_cross_entropy
 from .model.parameters import unravel
 from .training.settings import Settings
@@ -196,14 +197,16 @@ def squared_weights(decoder: Decoder, layout: Layout, parents: ArrayLike) -> flo
     """Σ‖W‖² over filters, shared layers and heads, without what is masked or only pads."""
     real = np.asarray(layout.real)
     owned = np.asarray(layout.owner).sum(1)  # 1 for the columns of the table
-    edges = np.asarray(parents) * np.asarray(layout.any_edge())
-    allowed = np.asarray(layout.input_owner) @ edges
+    if layout.reads_any is None:
+        allowed = np.asarray(allowed_inputs(layout, jnp.asarray(parents)))
+    else:
+        allowed = np.asarray(layout.reads_any)
     n = len(real)
 
     def squares(weights: Any) -> NDArray[np.float64]:
         return np.asarray(weights, dtype=np.float64) ** 2
 
-    filters = (squares(decoder.filters)[:n].sum(-1) * allowed.T).sum()
+    filters = (squares(decoder.filters)[:n].sum(-1) * allowed).sum()
     env_and_bias = squares(decoder.env_filters).sum((1, 2)) + squares(decoder.filter_bias).sum(1)
     shared = sum(squares(part).sum() for layer in decoder.shared for part in layer)
     heads = owned @ (squares(decoder.heads).sum(1) + squares(decoder.head_bias))

@@ -141,14 +141,14 @@ def label_stage(data: Data) -> Assembled:
         slot_inputs=graph.slot_inputs,
         slot_columns=graph.slot_columns,
     )
-    blankets = [
-        blanket_of(layout, mask, graph)
-        for layout, mask in zip(data.layouts, data.parents, strict=True)
-    ]
     formulation = replace(_formulation(data), uses_structure=False, penalises_cycles=False)
     made = _assembled(data, LabelTrainer, sizes, formulation)
     if not stacks:
         return made
+    blankets = [
+        blanket_of(layout, mask, graph)
+        for layout, mask in zip(data.layouts, data.parents, strict=True)
+    ]
     problem = replace(made.problem, blanket=data.per_lane(blankets))
     return replace(made, problem=problem)
 
