@@ -42,7 +42,7 @@ def main() -> None:
     sources, target = table[~new], table[new].dropna(subset="survived")
     print(f"{len(sources)} patients of {sources['hospital'].nunique()} hospitals to learn from")
 
-    # Rows without an outcome still help to learn E and the graph: NaN in y is allowed.
+    # Rows without an outcome still help to learn E and the decoder: NaN in y is allowed.
     model = DAPDAGClassifier().fit(
         sources.drop(columns=["hospital", "survived"]),
         sources["survived"],

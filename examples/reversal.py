@@ -7,6 +7,8 @@ retraining: one of the same kind as the sources, and one where the effects have 
     python examples/reversal.py
 """
 
+import warnings
+
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -42,7 +44,11 @@ def main() -> None:
         X, y = new.X_target, new.y_target
         found = {name: method.predict_proba(X)[:, 1] for name, method in pooled.items()}
         found["logistic, causes alone"] = alone.predict_proba(X[causes])[:, 1]
-        found["dapdag"] = model.predict_proba(X)[:, 1]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found["dapdag"] = model.predict_proba(X)[:, 1]
+        for warning in caught:
+            print(f"{mode}: {warning.message}")
         found["oracle"] = data.oracle(X, data.env[8])
         losses[mode] = {name: log_loss(y, p, labels=[0, 1]) for name, p in found.items()}
 

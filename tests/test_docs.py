@@ -54,7 +54,8 @@ def run_python(page: str, block: Block, namespace: dict[str, Any]) -> None:
     code = compile("\n" * (block.line - 1) + block.code, str(DOCS / page), "exec")
     with warnings.catch_warnings():
         # What a reader is told about a table is no failure of the page.
-        warnings.filterwarnings("ignore", message="column", category=UserWarning)
+        for told in ("column", "at the domain"):
+            warnings.filterwarnings("ignore", message=told, category=UserWarning)
         exec(code, namespace)
 
 

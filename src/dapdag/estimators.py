@@ -24,7 +24,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
     def __init__(
         self,
         *,
-        structure: Any = "search",
+        structure: str | nx.DiGraph = "search",
         bayesian: bool = True,
         env_dim: int = 1,
         hidden: int = 16,

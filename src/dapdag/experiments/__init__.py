@@ -22,7 +22,10 @@ CATALOGUE = {
     "environments": "learned against true difference of E, by number of sources",
     "studies": "scores per held-out study, on data of MAGGIC's shape or published ones",
     "scalability": "score and training time by number of variables",
+    "reversal": "loss where an effect of the label turns round, against its strength",
 }
+# Beyond the paper: modules beside the engine.
+FURTHER = ("reversal",)
 
 __all__ = ["CATALOGUE", "load"]
 
@@ -39,7 +42,7 @@ def load(name: str) -> Experiment:
         raise ValueError(f"unknown experiment {name!r}: choose one of {list(CATALOGUE)}")
     from .runs import Experiment
 
-    module = import_module(f".paper.{name}", __package__)
+    module = import_module(f".{name}" if name in FURTHER else f".paper.{name}", __package__)
     own = vars(module)
     optional = {"together": "together", "timed": "TIMED", "trains": "TRAINS"}
     return Experiment(

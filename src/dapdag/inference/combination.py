@@ -91,7 +91,7 @@ def combine(sites: Sequence[LeftOutSite], kind: str, parts: Parts = ALL) -> Comb
     baseline = np.array([_loss(kind, s.pooled, s.truth) for s in sites])
     gain = losses - baseline[:, None, None]
     if parts.source_cap:
-        largest = np.abs(gain).max((1, 2), keepdims=True)
+        largest = np.abs(gain).max(2, keepdims=True)
         gain = gain * MAX_SOURCE_GAIN / np.maximum(largest, MAX_SOURCE_GAIN)
     mean = gain.mean(0)
     t, g = map(int, np.unravel_index(int(mean.argmin()), mean.shape))
@@ -100,8 +100,10 @@ def combine(sites: Sequence[LeftOutSite], kind: str, parts: Parts = ALL) -> Comb
     if parts.graph_margin and not _clearly_better(gain[:, t, g], gain[:, 0, plain]):
         g = plain
     weights = grid[g] if parts.stacking_weight else np.array([0.5, 0.5, 0.0])
-    if weights[2] == 0:  # f2 may still be asked where the others are contradicted
-        t = int(np.argmin(mean[:, (grid[:, 2] == 1).argmax()]))
+    if weights[2] == 0:
+        # f2 may still be asked where the others are contradicted, by the parents alone (t = 0, the
+        # last) in any case
+        t = int(np.argmin(mean[:-1, (grid[:, 2] == 1).argmax()]))
     return Combination(
         weights,
         t,

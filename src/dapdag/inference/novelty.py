@@ -47,7 +47,8 @@ def unexplained(model: FittedModel, X: pd.DataFrame, q: EnvPosterior) -> NDArray
     total = (found[:, : len(worst)] * seen).sum(0)
     usable = (cells > 0) & np.isfinite(worst)
     excess = np.full(len(worst), np.nan)
-    excess[usable] = (total - cells * worst)[usable] / (cells[usable] + NOVELTY_PSEUDO_ROWS)
+    surprise = total[usable] - cells[usable] * worst[usable]
+    excess[usable] = surprise / (cells[usable] + NOVELTY_PSEUDO_ROWS)
     return excess
 
 

@@ -56,11 +56,6 @@ def train(
         if run.epoch == 0:
             raise
         interrupted = True
-        warnings.warn(
-            f"training was interrupted after {run.epoch} of {plan.max_epochs} epochs; "
-            "the best weights so far are kept",
-            stacklevel=2,
-        )
     if checkpoint is not None:
         checkpoint.save(run.epoch, run.saved())
     run.compiler.wait()
