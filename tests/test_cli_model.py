@@ -85,7 +85,7 @@ def test_fit_shows_the_schema_and_says_what_comes_next(numbers: Numbers) -> None
     assert code == 0 and "warning" not in err
     assert "data.csv: 120 rows" in out and "3 sites" in out
     assert "Label outcome: a number (regression)" in out
-    assert all(site in out for site in ("h0", "h1", "h2")) and "Trained 5 epochs" in out
+    assert all(site in out for site in ("h0", "h1", "h2")) and "Trained 6 epochs" in out
     assert f"dapdag predict {numbers.model} NEW.csv" in out.replace("\n", "")
     assert_fits_a_terminal("\n".join(x for x in out.splitlines() if str(numbers.folder) not in x))
 
@@ -173,7 +173,7 @@ def test_fit_stops_after_the_schema_when_asked_to(numbers: Numbers) -> None:
     "setting, words",
     [
         ("max_epoch=3", ["max_epoch", "did you mean 'max_epochs'?"]),
-        ("zzz=3", ["zzz", "parameters are 'bayesian'"]),
+        ("zzz=3", ["zzz", "parameters are 'structure'"]),
         ("hidden=wide", ["hidden=wide", "a whole number"]),
         ("hidden=1.5", ["hidden=1.5", "a whole number"]),
         ("bayesian=maybe", ["bayesian", "true or false"]),

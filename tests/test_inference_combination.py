@@ -68,9 +68,9 @@ def test_the_weights_have_the_least_mean_loss_over_sources():
 
 
 def test_the_temperature_is_the_one_with_the_least_loss():
-    found = combine(sites(3.0, 3.0, 1.0, at=(1.0, 0.1, 1.0, 2.0)), "continuous")
+    found = combine(sites(3.0, 3.0, 1.0, at=(1.0, 0.1, 1.0, 2.0)), "continuous", FREE)
     assert found.temperature == 1
-    unused = combine(sites(0.01, 3.0, 3.0, at=(1.0, 1.0, 0.5, 1.0)), "continuous")
+    unused = combine(sites(0.01, 3.0, 3.0, at=(1.0, 1.0, 0.5, 1.0)), "continuous", FREE)
     assert unused.weights[2] == 0 and unused.temperature == 2
 
 
