@@ -91,8 +91,7 @@ def combine(sites: Sequence[LeftOutSite], kind: str, parts: Parts = ALL) -> Comb
     baseline = np.array([_loss(kind, s.pooled, s.truth) for s in sites])
     gain = losses - baseline[:, None, None]
     if parts.source_cap:
-        largest = np.abs(gain).max(2, keepdims=True)
-        gain = gain * MAX_SOURCE_GAIN / np.maximum(largest, MAX_SOURCE_GAIN)
+        gain = MAX_SOURCE_GAIN * np.tanh(gain / MAX_SOURCE_GAIN)
     mean = gain.mean(0)
     t, g = map(int, np.unravel_index(int(mean.argmin()), mean.shape))
     without = np.flatnonzero(grid[:, 2] == 0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..data.chunks import Chunks, padded_piece, spaced_rows
 from ..data.columns import Discrete
 from ..data.layout import Encoded
-from ..model.constants import EFFECT_ROWS, TEMPERATURES
+from ..model.constants import EFFECT_ROWS, REFEREE_ROWS, TEMPERATURES
 from .environment import clip_to_range, draws_of
 from .experts import evaluate_slots, label_support, network_moments
 from .fitted import EnvPosterior, FittedModel
@@ -59,15 +59,18 @@ def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
     by_parents = infer_label(model.effects, slots, support, 0.0)
     learned = by_graph.effects
     relative = relative_effects(model.effects, slots, learned)
-    # A part of a large site tells whether experts contradict each other.
-    graph, parents, few = by_graph.mean(support), by_parents.mean(support), networks[:, some]
-    if model.rules.has_referee:
-        weights = model.combination.at_site(few[0], few[1], graph, parents)
+    graph, parents = by_graph.mean(support), by_parents.mean(support)
+    # Missing cells alone make experts differ: complete rows tell whether they contradict each other.
+    complete = np.flatnonzero(~missing[some].any(1))
+    if model.rules.has_referee and len(complete) >= REFEREE_ROWS:
+        pooled, environment = networks[:, some[complete]]
+        about = graph[complete], parents[complete]
+        weights = model.combination.at_site(pooled, environment, *about)
     variance = by_graph.variance(support)
     if len(some) < len(chunks.X):
         graph, variance = np.empty((len(chunks.X), support.shape[1])), np.empty(len(chunks.X))
-        about = model, shares, env, learned, temperature
-        for rows, found in chunks.map(lambda data, _: label_moments(*about, data)):
+        site = model, shares, env, learned, temperature
+        for rows, found in chunks.map(lambda data, _: label_moments(*site, data)):
             graph[rows], variance[rows] = (a[: rows.stop - rows.start] for a in found)
     return Experts(networks, squares, graph, variance, parents, learned, relative, weights, missing)
 

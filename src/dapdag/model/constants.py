@@ -79,7 +79,7 @@ LEFT_OUT_ROWS = 512
 # Weights of the experts are multiples of 1 / this.
 # Measured by: benchmarks/parts.py stacking_weight.
 STACK_STEPS = 10
-# The loss difference of a single source counts at most this much (winsorised).
+# The loss difference d of a single source counts as c tanh(d / c), less than this c.
 # Measured by: benchmarks/parts.py source_cap.
 MAX_SOURCE_GAIN = 0.5
 # The largest ratio of the squared error at left-out to that at seen sources.
@@ -114,6 +114,8 @@ CLEARLY = 0.05
 # Two experts contradict each other at a site when 1 − their correlation exceeds its largest value
 # over left-out sources by this factor and margin. Measured by: benchmarks/parts.py referee.
 DISAGREEMENT = 3.0, 0.02
+# Complete rows of a site that this takes: a correlation over fewer says little. Not measured.
+REFEREE_ROWS = 30
 
 # Held-out rows.
 

@@ -239,6 +239,8 @@ def _plan(settings: Settings, trainer: Trainer, n_train: NDArray) -> Plan:
         steps = int(settings.steps)
     # Two stages share the epochs between them.
     epochs = settings.max_epochs
-    if settings.form.graph_first:
+    if isinstance(trainer, StructureTrainer):
         epochs = (epochs + 1) // 2
+    elif isinstance(trainer, LabelTrainer):
+        epochs = max(1, epochs // 2)
     return Plan(epochs, steps, settings.patience, first_stop=int(PENALTY_RAMP * epochs))
