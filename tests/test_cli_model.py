@@ -283,14 +283,14 @@ def far(numbers: Numbers) -> Iterator[Path]:
 def test_site_outside_the_sources_is_warned_of(
     numbers: Numbers, far: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dapdag import DAPDAGRegressor
+    from dapdag._sklearn.sites import Sites
 
-    inferred = DAPDAGRegressor.environment
+    inferred = Sites.environment
 
-    def outside(self: Any, X: Any, sample_domain: Any = None) -> pd.DataFrame:
-        return inferred(self, X, sample_domain).assign(E1_mean=9.0, outside=True)
+    def outside(self: Any, coordinates: Any) -> pd.DataFrame:
+        return inferred(self, coordinates).assign(E1_mean=999.0, outside=True)
 
-    monkeypatch.setattr(DAPDAGRegressor, "environment", outside)
+    monkeypatch.setattr(Sites, "environment", outside)
     done = dapdag("predict", numbers.model, far, "--domain", "hospital", "-q")
     assert done.code == 0
     lines = [line for line in done.err.splitlines() if "outside what the sources span" in line]

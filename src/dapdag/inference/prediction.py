@@ -60,7 +60,7 @@ def ask_experts(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> Experts:
     learned = by_graph.effects
     relative = relative_effects(model.effects, slots, learned)
     graph, parents = by_graph.mean(support), by_parents.mean(support)
-    # Missing cells alone make experts differ: complete rows tell whether they contradict each other.
+    # Missing cells alone make experts differ: complete rows tell whether they contradict others.
     complete = np.flatnonzero(~missing[some].any(1))
     if model.rules.has_referee and len(complete) >= REFEREE_ROWS:
         pooled, environment = networks[:, some[complete]]
