@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -51,9 +51,9 @@ def ravel(network: Network) -> Float[Array, " parameters"]:
 
 def split_folds(
     sizes: Sizes, vector: Float[Array, " parameters"]
-) -> tuple[Sizes, Float[Array, " parameters"], Float[Array, " parameters"]]:
+) -> tuple[Float[Array, " parameters"], Float[Array, " parameters"]]:
     """The network with the label's networks that saw all sources, and the one with those that left
-    some out; both have the sizes that are returned, and the same encoder and decoder."""
+    some out; both have these sizes with `n_fold` 0, and the same encoder and decoder."""
     n, folds, pooled = sizes.n_predictors, sizes.n_fold, sizes.n_pooled
     own = [*range(n), *range(n + folds, n + folds + pooled)]
     left = [*range(n, n + folds), *range(n + folds + pooled, n + pooled + 2 * folds)]
@@ -77,8 +77,7 @@ def split_folds(
             )
         )
 
-    kept = replace(sizes, n_fold=0)
-    return kept, part(own, slice(0, n)), part(left, slice(n, n + folds))
+    return part(own, slice(0, n)), part(left, slice(n, n + folds))
 
 
 def _count(tree: Any) -> int:

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._runtime.cache import compilation_cache
-from .._runtime.compile import clear_if_full
+from .._runtime.compile import Effort, clear_if_full, jit
 from .._runtime.progress import progress
 from ..data.sample import Sample, learn_table
 from ..inference.fitted import Fit
+from ..model import Sizes
 from ..model.parameters import split_folds
 from .assemble import Assembled, Data, joint, label_stage, structure_stage
 from .build import Learned, build
@@ -82,9 +83,8 @@ def _train_on_graph(data: Data) -> Learned:
     second = _stage(data, label, "label", start=encoders, then=ending)
     sizes, vectors, folds = label.trainer.sizes, second.vectors, None
     if sizes.n_fold:
-        split = [split_folds(sizes, jnp.asarray(v)) for v in vectors]
-        sizes = split[0][0]
-        vectors, folds = (np.stack([np.asarray(s[k]) for s in split]) for k in (1, 2))
+        vectors, folds = map(np.asarray, _split(sizes, jnp.asarray(vectors)))
+        sizes = replace(sizes, n_fold=0)
     formulation = replace(structure.trainer.formulation, predicts_label=True)
     trainer = Trainer(
         sizes,
@@ -135,6 +135,12 @@ def _train_jointly(
         heldout=evaluate_heldout(trainer, problem, jnp.asarray(found.vectors)),
         interrupted=found.interrupted,
     )
+
+
+@jit(Effort.QUICK_TO_COMPILE)
+def _split(sizes: Sizes, vectors: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Weights of the networks that saw all sources, and of those that left some out."""
+    return jax.vmap(lambda vector: split_folds(sizes, vector))(vectors)
 
 
 def best_of_members(found: Trained, data: Data) -> NDArray[np.float32]:
