@@ -127,7 +127,6 @@ def with_gaps(X):
     return X.assign(code=X["code"].astype(float).where(np.arange(len(X)) % 4 > 0))
 
 
-@pytest.mark.xfail(reason="missing cells alone make experts contradict the label's parents")
 def test_missing_cells_are_no_contradiction_between_experts(fitted, new):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -94,8 +94,8 @@ def test_inference_on_the_graph_takes_part_only_where_it_clearly_helps():
 
     unclear, clear = list(sources(0.5, 0.5, 0.5, 1.3, 1.3)), list(sources(0.5, 0.5, 0.5, 0.4, 0.7))
     assert combine(unclear, "continuous").weights[2] == 0
-    assert combine(unclear, "continuous", Parts(graph_margin=False)).weights[2] == 1
-    assert combine(clear, "continuous").weights[2] == 1
+    assert combine(unclear, "continuous", Parts(graph_margin=False)).weights[2] > 0.5
+    assert combine(clear, "continuous").weights[2] > 0.5
 
 
 def test_switches_fix_weights():

@@ -10,7 +10,6 @@ train everything in one stage. Several tables of one shape train as lanes of one
 the members of an ensemble.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -173,19 +172,13 @@ def _stage(
         def show(epoch: int, loss: float) -> None:
             bar.update(epoch, validation=loss)
 
-        found = train(
+        return train(
             *(stage.trainer, stage.problem, keys, stage.plan, checkpoint),
             on_progress=show,
             then=then,
             start=start,
+            warns=name != "structure",  # without a label stage there is no model to keep
         )
-    if found.interrupted and name != "structure":  # without its label stage there is no model
-        warnings.warn(
-            f"training was interrupted after {found.history.shape[1]} of {stage.plan.max_epochs} "
-            "epochs; the best weights so far are kept",
-            stacklevel=4,
-        )
-    return found
 
 
 def _checkpoint_path(settings: Settings, stage: str) -> str | None:

@@ -36,12 +36,13 @@ def train(
     on_progress: Callable[[int, float], None] = lambda epoch, loss: None,
     then: Sequence[Callable] = (),
     start: np.ndarray | None = None,
+    warns: bool = True,
 ) -> Trained:
     """Train every lane of `problem` (all arrays have a leading lane axis).
 
     `then` are programs of (trainer, problem, weights) that are called next: they are compiled
     meanwhile. `start` [lanes, parameters] replaces the first of the initial weights. Ctrl-C ends
-    training early with the best weights so far. A lane whose loss is no longer finite stops there,
+    training early with the best weights so far, and `warns`. A lane whose loss is no longer finite stops there,
     with its last good weights and a warning.
     """
     run = _Run.begin(trainer, problem, keys, plan, checkpoint, then, start)
@@ -56,6 +57,12 @@ def train(
         if run.epoch == 0:
             raise
         interrupted = True
+        if warns:
+            warnings.warn(
+                f"training was interrupted after {run.epoch} of {plan.max_epochs} epochs; "
+                "the best weights so far are kept",
+                stacklevel=2,
+            )
     if checkpoint is not None:
         checkpoint.save(run.epoch, run.saved())
     run.compiler.wait()
