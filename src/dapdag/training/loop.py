@@ -42,8 +42,8 @@ def train(
 
     `then` are programs of (trainer, problem, weights) that are called next: they are compiled
     meanwhile. `start` [lanes, parameters] replaces the first of the initial weights. Ctrl-C ends
-    training early with the best weights so far, and `warns`. A lane whose loss is no longer finite stops there,
-    with its last good weights and a warning.
+    training early with the best weights so far, and `warns`. A lane whose loss is no longer finite
+    stops there, with its last good weights and a warning.
     """
     run = _Run.begin(trainer, problem, keys, plan, checkpoint, then, start)
     interrupted = False
