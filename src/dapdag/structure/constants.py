@@ -71,12 +71,13 @@ SITE_LEVELS = (
     SiteLevel(1.0, 1, 0.25),  # slopes
     SiteLevel(1.0, 11, 1.0, 0.8, 0.25, along=True),  # all terms, along the axis
     SiteLevel(1.0, 3, 0.5, 0.6, 0.1),  # curves and products
+    SiteLevel(1.0, 11, 0.5, 0.8, 0.1),  # any curve
 )
 # Which of these the columns of `mechanism_shift_` mean, and the level of free slopes.
 LEVEL_FREE_SLOPES = 3
-SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5), (4, 5)
+SLOPE_LEVELS, SHAPE_LEVELS = (2, 3, 4, 5, 6), (4, 5, 6)
 # Levels at which site effects are an approximation as well.
-APPROXIMATE_LEVELS = np.array([False, False, False, False, True, True])
+APPROXIMATE_LEVELS = np.array([False, False, False, False, True, True, True])
 # Noise that differs between sites is tried where it should lose at most this many nats.
 NOISE_MARGIN = 3.0
 # Pseudo-rows that pull a site's noise variance towards that of all sites.
@@ -139,6 +140,10 @@ BEAM_WIDTH = 5
 BEAM_WITHOUT = 2
 # A set may be this many nats worse than its best subset to be grown.
 BEAM_MARGIN = 3.0
+# Rounds in which the sets next to those of the best graph are scored, and the columns that are
+# tried as further parents of a variable in each.
+REFINE_ROUNDS = 4
+REFINE_ADDED = 3
 # Up to this many variables the best order is found by dynamic programming over all subsets.
 EXACT_VARIABLES = 14
 # Local searches over orders otherwise.

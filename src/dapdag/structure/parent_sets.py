@@ -51,7 +51,7 @@ def score_parents(
         layer = sorted({m | 1 << p for m in grown for p in joining if not m >> p & 1})
         if not layer:
             break
-    return ParentScores(candidates, raw, scorer.known_models)
+    return ParentScores(candidates, raw, penalty, scorer.known_models)
 
 
 def _best_subset(raw: Array, mask: int, n: int) -> float:

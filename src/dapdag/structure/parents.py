@@ -36,6 +36,7 @@ class ParentScores:
 
     candidates: tuple[int, ...]
     raw: Array  # [2^candidates]: score of each set, −inf if it was not scored
+    penalty: float = 0.0  # nats that an edge costs, part of the scores
     models: dict[tuple[int, ...], Choice] = field(default_factory=dict)  # of a numeric variable
 
     @cached_property
@@ -59,6 +60,23 @@ class ParentScores:
             having = np.flatnonzero(np.arange(len(total)) >> p & 1)
             total[having] = np.logaddexp(total[having], total[having ^ (1 << p)])
         return total
+
+    def mask(self, parents: tuple[int, ...]) -> int:
+        """Mask of a set of candidates."""
+        return sum(1 << self.candidates.index(k) for k in parents)
+
+    def with_candidates(self, new: list[int]) -> ParentScores:
+        """The same scores with more candidates, whose sets have not been scored."""
+        candidates = tuple(sorted({*self.candidates, *new}))
+        if candidates == self.candidates:
+            return self
+        old = np.arange(len(self.raw))
+        place = np.zeros_like(old)
+        for p, k in enumerate(self.candidates):
+            place |= (old >> p & 1) << candidates.index(k)
+        raw = np.full(1 << len(candidates), -np.inf)
+        raw[place] = self.raw
+        return ParentScores(candidates, raw, self.penalty, self.models)
 
     def parents(self, mask: int) -> tuple[int, ...]:
         """Columns that a mask stands for."""
@@ -169,6 +187,11 @@ class NumericTarget:
         if parents not in self._known:
             self._known[parents] = self._with_density(batch)
         return batch, self._known[parents]
+
+    def residuals(self, parents: tuple[int, ...]) -> NDArray[np.float32]:
+        """Residuals of one parent set, in units of the noise of their site: [rows]."""
+        batch, choice = self.model(parents)
+        return np.asarray(self._residuals(batch, choice)[0])
 
     def _batch(self, parent_sets: list[tuple[int, ...]]) -> Batch:
         place = self.dictionary.candidates.index

@@ -21,6 +21,7 @@ from dapdag.structure.orders import OrderTables, best_graph, search_orders
 from dapdag.structure.parent_sets import score_parents
 from dapdag.structure.parents import ParentScores
 from dapdag.structure.probabilities import edge_probability
+from dapdag.structure.refinement import Refinement
 from dapdag.structure.shifts import edge_weights, level_table, shift_row
 from dapdag.structure.statistics import Array
 from dapdag.structure.targets import target_of
@@ -61,9 +62,9 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
         return score_parents(features, j, candidates[j], required, options.max_parents)
 
     scores = _for_each_column(score, table.n_columns, "parent sets", options)
-    order = best_order(scores, options.seed)
+    scores, order = refined(features, scores, knowledge, options)
     edge = best_graph(scores, order)
-    parents = [tuple(np.flatnonzero(edge[:, j]).tolist()) for j in range(table.n_columns)]
+    parents = parents_of(edge)
 
     def describe(j: int) -> tuple[dict[str, float], Array]:
         target = target_of(features, j, parents[j], known=scores[j].models)
@@ -73,7 +74,7 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
     weight = np.zeros(edge.shape)
     for j, (_, own) in enumerate(described):
         weight[list(parents[j]), j] = own
-    masks = [sum(1 << s.candidates.index(k) for k in parents[j]) for j, s in enumerate(scores)]
+    masks = [s.mask(own) for s, own in zip(scores, parents, strict=True)]
     return Found(
         edge=edge,
         probability=edge_probability(scores, order, options.seed),
@@ -81,6 +82,53 @@ def discover(table: Encoded, knowledge: Knowledge, options: Options) -> Found:
         score=float(sum(s.raw[mask] for s, mask in zip(scores, masks, strict=True))),
         shifts={name: row for name, (row, _) in zip(table.names, described, strict=True)},
     )
+
+
+def refined(
+    features: Features, scores: list[ParentScores], knowledge: Knowledge, options: Options
+) -> tuple[list[ParentScores], list[int]]:
+    """Scores with the sets next to those of the best graph, and the best order."""
+    order = best_order(scores, options.seed)
+    refinement = Refinement.of(features)
+    done: set[tuple[int, tuple[int, ...]]] = set()
+    for _ in range(c.REFINE_ROUNDS):
+        parents = parents_of(best_graph(scores, order))
+        fresh = [j for j, own in enumerate(parents) if (j, own) not in done]
+        if not fresh:
+            break
+        done |= {(j, parents[j]) for j in fresh}
+        scores = _refined_once(refinement, scores, parents, fresh, knowledge, options)
+        order = best_order(scores, options.seed)
+    return scores, order
+
+
+def _refined_once(
+    refinement: Refinement,
+    scores: list[ParentScores],
+    parents: list[tuple[int, ...]],
+    columns: list[int],
+    knowledge: Knowledge,
+    options: Options,
+) -> list[ParentScores]:
+    """Scores in which the sets next to the parents of some columns are known."""
+
+    def refine(at: int) -> ParentScores:
+        j = columns[at]
+        required = tuple(np.flatnonzero(knowledge.required[:, j]).tolist())
+        return refinement.refine(
+            j, scores[j], parents[j], knowledge.allowed[:, j], required, options.max_parents
+        )
+
+    again = _for_each_column(refine, len(columns), "refinement", options)
+    out = list(scores)
+    for j, own in zip(columns, again, strict=True):
+        out[j] = own
+    return out
+
+
+def parents_of(edge: NDArray[np.bool_]) -> list[tuple[int, ...]]:
+    """Parents of every column."""
+    return [tuple(np.flatnonzero(column).tolist()) for column in edge.T]
 
 
 def find_candidates(
