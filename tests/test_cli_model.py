@@ -243,7 +243,7 @@ def test_prediction_is_the_models(numbers: Numbers) -> None:
 
 
 def test_predictions_go_to_standard_output_as_csv(numbers: Numbers) -> None:
-    done = dapdag("predict", numbers.model, numbers.new, "-q")
+    done = dapdag("predict", numbers.model, numbers.new, "--domain", "", "-q")
     found = pd.read_csv(StringIO(done.out))
     assert list(found) == ["prediction", "low", "high", "outside"] and len(found) == 2 * ROWS
     assert (found["low"] < found["prediction"]).all() and (
@@ -301,7 +301,31 @@ def test_site_outside_the_sources_is_warned_of(
 def test_note_says_which_columns_play_no_part(numbers: Numbers) -> None:
     done = dapdag("predict", numbers.model, numbers.data)
     assert "the label 'outcome' is there, and not looked at" in done.err
-    assert "not used: 'hospital', 'patient'" in done.err and "give --domain" in done.err
+    assert "'hospital' names the sites, as in training" in done.err
+    frame = pd.read_csv(numbers.data).rename(columns={"hospital": "clinic"})
+    path = numbers.folder / "renamed.csv"
+    frame.to_csv(path, index=False)
+    done = dapdag("predict", numbers.model, path)
+    assert "not used: 'clinic'\n" in done.err and "give --domain" in done.err
+
+
+def test_two_sites_in_the_known_column_are_two_sites(numbers: Numbers) -> None:
+    done = dapdag("predict", numbers.model, numbers.new, "--json")
+    assert [e["site"] for e in json.loads(done.out)["environments"]] == ["h3", "h4"]
+
+
+def test_identifier_is_remembered(numbers: Numbers) -> None:
+    from dapdag import load
+    from dapdag._sklearn.network import NetworkEstimator
+
+    model = load(numbers.model)
+    assert isinstance(model, NetworkEstimator) and model.reading_ is not None
+    assert model.reading_["domain"] == "hospital" and model.reading_["dropped"] == ["patient"]
+    model.reading_ |= {"ids": ["patient"], "dropped": []}
+    model.save(numbers.folder / "with-id.dapdag")
+    done = dapdag("predict", numbers.folder / "with-id.dapdag", numbers.new, "-q")
+    found = pd.read_csv(StringIO(done.out), dtype=str)
+    assert list(found)[:2] == ["patient", "hospital"] and found["patient"][0] == "0120"
 
 
 @pytest.mark.parametrize(
@@ -402,11 +426,11 @@ def test_impute_fills_in_missing_cells_only(numbers: Numbers) -> None:
     done = dapdag("impute", numbers.model, gaps, "--domain", "hospital", "-o", output, "--json")
     assert json.loads(done.out)["filled"] == {feature: ROWS}
     found = pd.read_csv(output, dtype=str)
-    assert list(found) == list(frame) and found[feature].notna().all()
-    others = [name for name in frame if name in ("hospital", "patient")]
+    assert list(found) == [*frame, "imputed"] and found[feature].notna().all()
+    assert found["imputed"].fillna("").tolist() == [feature, ""] * ROWS
+    pd.testing.assert_frame_equal(found[1::2][list(frame)], frame[1::2])
+    others = list(frame.columns.drop(feature))
     pd.testing.assert_frame_equal(found[others], frame[others])
-    known = pd.to_numeric(frame[feature][1::2])
-    np.testing.assert_allclose(pd.to_numeric(found[feature][1::2]), known)
 
 
 def test_report_is_written(numbers: Numbers) -> None:

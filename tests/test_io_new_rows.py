@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dapdag._runtime.warning import ReadingWarning
 from dapdag.data.columns import Discrete, learn_feature
 from dapdag.data.table import Table
 from dapdag.io import (
@@ -169,6 +170,7 @@ def test_only_missing_cells_are_filled_in() -> None:
         "age": [1.5, 9.0, 2.5],
         "ward": ["A", "B", "C"],
         "code": [1, 2, 3],
+        "imputed": ["code", "age;code", "ward;code"],
     }
     assert filled == {"age": 1, "ward": 1, "code": 3}
     assert np.isnan(new.rows.frame["age"][1])
@@ -179,11 +181,63 @@ def test_filled_whole_numbers_are_written_as_they_were() -> None:
     complete = pd.DataFrame({"bp": [0.0, 0.123456789, 0.0], "x": [0.0, 3.0, 0.0]})
     table, _ = fill_in(new, complete)
     assert as_written(table, new.rows.frame).to_csv(index=False).split() == [
-        "bp,x",
-        "140,1.5",
-        "0.123457,3.0",
-        "130,2.0",
+        "bp,x,imputed",
+        "140,1.5,",
+        "0.123457,3.0,bp;x",
+        "130,2.0,",
     ]
+
+
+def test_observed_cells_are_written_byte_for_byte(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "other;age;ward;note\n007;50,50;A;None\nNA; 1,5e1;01; x \nnull;;;N/A\nNaN;-9;02;NULL\n",
+    )
+    with pytest.warns(UserWarning, match="'code', 'smokes'"):
+        new = read_new_rows(model(), [path], keep=None, reading=Reading(missing=("-9",)))
+    assert np.isnan(new.X["age"].to_numpy(float)).tolist() == [False, False, True, True]
+    complete = pd.DataFrame({"age": [0.0, 0.0, 1.5, 2.0], "ward": ["?", "?", "B", "?"]})
+    table, filled = fill_in(new, complete, as_text=True)
+    assert table["other"].tolist() == ["007", "NA", "null", "NaN"]
+    assert table["note"].tolist() == ["None", " x ", "N/A", "NULL"]
+    assert table["age"].tolist() == ["50,50", " 1,5e1", "1,5", "2"]
+    assert table["ward"].tolist() == ["A", "01", "B", "02"]
+    assert table["imputed"].tolist() == ["", "", "age;ward", "age"]
+    assert filled == {"age": 2, "ward": 1}
+
+
+def test_new_table_is_read_as_the_training_tables_were(tmp_path: Path) -> None:
+    told = {"missing": ["-9", "unknown"], "domain": "clinic", "ids": ["pid"], "dropped": []}
+    path = written(
+        tmp_path, "clinic,pid,age,ward,code\nb,007,-9.0,A,1\na,008,50,unknown,2\na,9,51,A,3\n"
+    )
+    with pytest.warns(UserWarning, match="'smokes'"):
+        new = read_new_rows(model(reading_=told), [path])
+    assert new.domain == "clinic" and new.site is not None and new.site.tolist() == ["b", "a", "a"]
+    assert new.ids == ("pid",) and new.rows.frame["pid"].tolist() == ["007", "008", "9"]
+    assert new.X["age"].isna().tolist() == [True, False, False]
+    assert new.X["ward"].isna().tolist() == [False, True, False]
+    with pytest.warns(UserWarning, match="'smokes'"):
+        assert read_new_rows(model(reading_=told), [path], domain="").site is None
+
+
+def test_level_that_the_model_knows_is_not_missing(tmp_path: Path) -> None:
+    levels = learn_feature("alcohol", pd.Series(["None", "Some", "None"]))
+    table = Table((levels,), Discrete("died", (0, 1), (2.0, 2.0)))
+    fitted = SimpleNamespace(model=SimpleNamespace(table=table))
+    estimator = SimpleNamespace(fitted_=fitted, feature_names_in_=np.array(["alcohol"]))
+    path = written(tmp_path, "alcohol,x\nNone,1\nNA,2\nSome,NA\n,4\n")
+    found = read_new_rows(estimator, [path]).X["alcohol"]
+    assert found.isna().tolist() == [False, True, False, True] and found[0] == "None"
+
+
+def test_likely_sentinel_of_a_new_table_is_pointed_out(tmp_path: Path) -> None:
+    column = SimpleNamespace(name="age", range=(29.0, 90.0))
+    known = model(record_=SimpleNamespace(columns=(column,)))
+    ages = "\n".join(f"{age},1,A,True" for age in [-9, 31, 45, 60, 52, 44, 71])
+    path = written(tmp_path, f"age,code,ward,smokes\n{ages}\n")
+    with pytest.warns(ReadingWarning, match="column 'age': −9 .*--missing -9"):
+        read_new_rows(known, [path])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])

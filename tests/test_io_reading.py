@@ -5,13 +5,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dapdag.io import Reading, column_names, read_table, read_tables
+from dapdag._runtime.warning import ReadingWarning
+from dapdag.io import Reading, column_names, read_table, read_tables, streams
 
 
 def written(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
@@ -90,7 +93,7 @@ def test_parquet_is_known_by_its_content(tmp_path: Path, index: pd.Index | None)
         ("a,b\n1,2\n1,2,3\n", ["line 3 has 3 cells", "the header has 2"]),
         ("a,b\n" + "1,2\n" * 999 + "1,2,3\n", ["line 1,001 has 3 cells"]),
         ("a,b\n1,2,3\n4,5,6\n", ["rows have 3 cells", "header has 2"]),
-        ('a,b\n1,"2\n3,4\n', ["quote that opens in row 1 is never closed"]),
+        ('a,b\n1,"2\n3,4\n', ["quote that opens in line 2 is never closed"]),
         ("a:b:c\n1:2:3\n", ["one column", "--separator ':'"]),
         (b"a,b\n\xe4,1\n", ["not UTF-8", "0xe4 in line 2", "--encoding", "latin-1"]),
         (b"a,b\n" + b"x,1\n" * 80_000 + b"\xe4,1\n", ["0xe4 in line 80,002"]),
@@ -206,3 +209,96 @@ def test_files_of_one_name_cannot_name_sites(tmp_path: Path) -> None:
         written(tmp_path / folder, "x\n1\n", "site.csv")
     with pytest.raises(ValueError, match="several files are named 'site'"):
         read_tables([tmp_path / "a", tmp_path / "b"]).site_of_row()
+
+
+@pytest.mark.parametrize("row", [2, 3, 999])
+@pytest.mark.parametrize("cells", ["1", "1,2,3", "1,2,"])
+def test_row_with_another_number_of_cells_is_refused(tmp_path: Path, row: int, cells: str) -> None:
+    lines = ["a,b", *["1,2"] * 1200]
+    lines[row - 1] = cells
+    path = written(tmp_path, "\n".join(lines) + "\n")
+    for columns in (None, ["a"]):
+        with pytest.raises(ValueError, match=rf"line {row} has {cells.count(',') + 1} cell"):
+            read_table(path, columns=columns)
+
+
+def test_cell_of_several_lines_is_one_cell(tmp_path: Path) -> None:
+    path = written(tmp_path, 'a,b\n"x\ny",1\n2,"z\n"\n')
+    assert read_table(path).to_numpy().tolist() == [["x\ny", "1"], ["2", "z"]]
+    with pytest.raises(ValueError, match="line 4 has 1 cell"):
+        read_table(written(tmp_path, 'a,b\n"x\ny",1\n2\n'))
+
+
+def test_blanks_and_composition_of_letters_do_not_count(tmp_path: Path) -> None:
+    content = "site , caf\u00e9\nh0,Yes\nh0 , Yes \nh\u00e9,no\nhe\u0301,no\n"
+    for name in ("t.csv", "t.parquet"):
+        path = tmp_path / name
+        if name == "t.csv":
+            written(tmp_path, content, name)
+        else:
+            rows = [line.split(",") for line in content.splitlines()]
+            pd.DataFrame(rows[1:], columns=rows[0]).to_parquet(path)
+        frame = read_table(path)
+        assert list(frame) == column_names(path) == ["site", "caf\u00e9"]
+        assert frame["site"].tolist() == ["h0", "h0", "h\u00e9", "h\u00e9"]
+        assert frame["caf\u00e9"].tolist() == ["Yes", "Yes", "no", "no"]
+
+
+@pytest.mark.parametrize("content", ['[{"a": 1, "b": 2}]', '{"a": 1}\n{"a": 2}\n', ' {"a":[1]}'])
+def test_json_is_named_as_such(tmp_path: Path, content: str) -> None:
+    with pytest.raises(ValueError, match="is JSON, and a table is expected.*CSV"):
+        read_table(written(tmp_path, content))
+
+
+def test_missing_word_among_words_is_a_level(tmp_path: Path) -> None:
+    path = written(tmp_path, "alcohol,land,age\nNone,NA,1\nSome,DE,2\nHeavy,FR,\nNone,null,4\n")
+    with pytest.warns(ReadingWarning) as told:
+        frame = read_table(path)
+    assert frame["alcohol"].tolist() == ["None", "Some", "Heavy", "None"]
+    assert frame["land"].tolist() == ["NA", "DE", "FR", "null"]
+    assert frame["age"].isna().tolist() == [False, False, True, False]
+    said = [str(one.message) for one in told]
+    assert "'None' (2 cells) is read as a level" in said[0] and "--missing 'None'" in said[0]
+    assert "'NA', 'null'" in said[1]
+    frame = read_table(path, Reading(missing=("None", "NA", "null")))
+    assert frame["alcohol"].isna().sum() == 2 and frame["land"].isna().sum() == 2
+
+
+def test_word_that_numbers_use_for_missing_is_missing_everywhere(tmp_path: Path) -> None:
+    one = written(tmp_path, "sex,age,day,on\nm,NA,2020-01-01,True\nNA,5,NA,NA\n", "one.csv")
+    two = written(
+        tmp_path, "sex,age,day,on\nf,7,2020-01-02,False\nNA,5,2020-01-03,True\n", "two.csv"
+    )
+    frame = read_tables([one, two]).frame
+    assert frame["sex"].isna().tolist() == [False, True, False, True]
+    assert frame["day"].isna().tolist() == [False, True, False, False]
+    assert frame["on"].tolist()[0] is True and pd.isna(frame["on"][1])
+
+
+def test_code_for_missing_is_a_number_however_it_is_written(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [-9.0, 1.5, 2.0], "b": ["x", "-9", "y"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        found = read_table(tmp_path / name, Reading(missing=("-9",)))
+        assert found.isna().to_numpy().tolist() == [[True, False], [False, True], [False, False]]
+
+
+def test_subfolder_with_tables_is_named(tmp_path: Path) -> None:
+    written(tmp_path, "x\n1\n", "one.csv")
+    (tmp_path / "more").mkdir()
+    written(tmp_path / "more", "x\n1\n", "two.csv")
+    with pytest.warns(ReadingWarning, match="subfolders.*'more'"):
+        assert len(read_tables([tmp_path]).files) == 1
+
+
+def test_pipe_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = gzip.compress(b"a,b\n1,x\n2,y\n", mtime=0)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    assert read_table(pipe).to_numpy().tolist() == [[1, "x"], [2, "y"]]
+    writer.join()
+    assert column_names(pipe) == ["a", "b"]
+    streams.forget()

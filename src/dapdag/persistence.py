@@ -44,6 +44,9 @@ ESTIMATORS = {
     "MLPRegressor": "dapdag.baselines.mlp",
 }
 
+# What is kept about the reading of training tables, and what it is where nothing was said.
+READING: dict[str, Any] = {"missing": [], "decimal": None, "domain": None, "ids": [], "dropped": []}
+
 _KEY = "dapdag"
 _NO_DIGEST = "0" * 64
 
@@ -73,6 +76,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         ],
         "feature_names_in": None if names is None else [str(n) for n in names],
     }
+    if estimator.reading_ is not None:
+        header["reading"] = estimator.reading_
     if estimator.assessment_ is not None:
         header["assessment"] = encode_frame(estimator.assessment_, "assessment_")
     atomic_write_bytes(path, _to_bytes(header, arrays))
@@ -212,11 +217,23 @@ def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
                 raise ValueError("the feature names are not those of the table")
             estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator._adopt(fit, sources)
+        if (reading := header.get("reading")) is not None:
+            estimator.reading_ = _reading(reading)
         if (assessment := header.get("assessment")) is not None:
             estimator.assessment_ = decode_frame(assessment)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = str(error) if isinstance(error, ValueError) else repr(error)
         raise ValueError(f"its parts do not go together ({what}): save the model again") from error
+
+
+def _reading(coded: Any) -> dict[str, Any]:
+    """How the training tables were read: texts, lists of texts, or None."""
+    found = dict(coded)
+    for key, value in found.items():
+        texts = value if isinstance(value, list) else [value]
+        if not all(isinstance(v, str) or (v is None and value is None) for v in texts):
+            raise ValueError(f"the reading of {key!r} is {value!r}")
+    return {key: found.get(key, otherwise) for key, otherwise in READING.items()}
 
 
 def _encode_graph(graph: nx.DiGraph) -> dict[str, Any]:

@@ -84,6 +84,7 @@ class NetworkEstimator(DomainEstimator):
         self.record_ = fit.record
         self.schema_ = schema_frame(table, fit.record.missing(), fit.record.missing_overall())
         self.assessment_: pd.DataFrame | None = None
+        self.reading_: dict[str, Any] | None = None
         if not self._regression:
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]
 

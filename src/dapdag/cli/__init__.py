@@ -25,7 +25,15 @@ from . import (
     reproduce,
 )
 from ._help import Command, Commands
-from ._shared import INTERRUPTED, WRONG_INPUT, Warner, reason, say
+from ._shared import (
+    INTERRUPTED,
+    WRONG_INPUT,
+    Warner,
+    ending_on_sigterm,
+    forget_streams,
+    reason,
+    say,
+)
 
 __all__ = ["app", "main"]
 
@@ -46,7 +54,8 @@ def main() -> NoReturn:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = Warner()
         try:
-            code = app(standalone_mode=False)
+            with ending_on_sigterm():
+                code = app(standalone_mode=False)
         except (ValueError, OSError) as error:
             say(reason(error), "error")
             code = WRONG_INPUT
@@ -56,6 +65,8 @@ def main() -> NoReturn:
                 raise
             say(" ".join(error.format_message().split()), "error")
             code = WRONG_INPUT
+        finally:
+            forget_streams()
     if code == INTERRUPTED:
         say("interrupted")
     sys.exit(code or 0)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +73,8 @@ Task = Annotated[
 Domain = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Column that names each row's site. Without it all rows are one."
+        metavar="COLUMN",
+        help="Column that names each row's site; else that of the training, or all rows are one.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that `dapdag fit` wrote.")]
@@ -96,7 +100,7 @@ def reading(
 
 def load_model(path: Path) -> Any:
     """A fitted estimator from its file; a table in its place is told apart."""
-    from dapdag.io.reading import TABLE_SUFFIXES
+    from dapdag.io.names import TABLE_SUFFIXES
 
     if path.suffix.lower() in TABLE_SUFFIXES and path.is_file():
         from dapdag.io.sniffing import kind_of
@@ -160,6 +164,30 @@ def without_notes_on_absent_features() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="column .* has (no|a) value in .*the domain")
         yield
+
+
+@contextlib.contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """SIGTERM, as batch queues send it, does what Ctrl-C does: work is kept, files are removed."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def forget_streams() -> None:
+    """Remove the copies of what came through pipes."""
+    streams = sys.modules.get("dapdag.io.streams")
+    if streams is not None:
+        streams.forget()
 
 
 class Warner:

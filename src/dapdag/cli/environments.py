@@ -54,7 +54,7 @@ def environments(
     from dapdag.io import check_output, read_new_rows
 
     if output is not None:
-        check_output(output, (*PICTURES, *TABLES))
+        check_output(output, (*PICTURES, *TABLES), [model, *(new or ())])
     if domain is not None and not new:
         raise ValueError("--domain names a column of the new table: give one after the model")
     fitted = load_model(model)

@@ -84,12 +84,13 @@ def evaluate(
     silent = quiet or as_json
     say_step = silently if silent else tell
     from dapdag.io import check_output, prepare_study, read_tables, write_table
+    from dapdag.io.sniffing import clean
 
     if output is not None:
-        check_output(output)
+        check_output(output, inputs=data)
     how = reading(separator, decimal, encoding, missing)
     study = prepare_study(
-        read_tables(data, how, text=[domain] if domain else []),
+        read_tables(data, how, text=[clean(domain)] if domain else []),
         label=label,
         domain=domain,
         categorical=categorical or (),

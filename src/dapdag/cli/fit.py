@@ -49,6 +49,12 @@ def fit(
     ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id", metavar="COLUMN", help="Column that names rows: not learned from, but copied."
+        ),
+    ] = None,
     task: Task = "auto",
     settings: Annotated[
         list[str] | None,
@@ -81,21 +87,25 @@ def fit(
     """
     silent = quiet or as_json
     say_step = silently if silent else tell
+    from dapdag._runtime.text import expand
     from dapdag.io import prepare_study, read_tables
+    from dapdag.io.sniffing import clean
 
     _check_output(output, [*data, *(unlabelled or ())])
     if target and unlabelled:
         raise ValueError("give --target or --unlabelled, not both")
     how = reading(separator, decimal, encoding, missing)
-    text = [domain] if domain else []
+    text = [clean(domain)] if domain else []
+    rows = read_tables(data, how, text=text)
+    columns = [str(name) for name in rows.frame]
     study = prepare_study(
-        read_tables(data, how, text=text),
+        rows,
         label=label,
         domain=domain,
         targets=target or (),
         unlabelled=read_tables(unlabelled, how, text=text) if unlabelled else None,
         categorical=categorical or (),
-        drop=drop or (),
+        drop=[*(drop or ()), *(ids or ())],
         task=task,
     )
     if not silent:
@@ -112,10 +122,18 @@ def fit(
     started = time.perf_counter()
     _train(model, study)
     seconds = time.perf_counter() - started
+    model.reading_ = {
+        "missing": list(how.missing),
+        "decimal": how.decimal,
+        "domain": None if domain is None else clean(domain),
+        "ids": expand(ids or (), columns, "--id", str(data[0])),
+        "dropped": expand(drop or (), columns, "--drop", str(data[0])),
+    }
+    model.save(output)
     if assess:
         say_step("Predicting each site from the others")
         model.assessment_ = _assessment(model, study, silent)
-    model.save(output)
+        model.save(output)
     if as_json:
         print_json({**_schema(study), **_training(model, seconds), "model": str(output)})
     elif not quiet:
@@ -125,10 +143,10 @@ def fit(
 def _check_output(output: Path, inputs: list[Path]) -> None:
     """Find out before the work that the model has a place, and one where no table is lost."""
     from dapdag.io import check_output
-    from dapdag.io.reading import TABLE_SUFFIXES
+    from dapdag.io.names import TABLE_SUFFIXES
 
-    check_output(output, ())
-    if output.suffix.lower() in TABLE_SUFFIXES or output.resolve() in [p.resolve() for p in inputs]:
+    check_output(output, (), inputs)
+    if output.suffix.lower() in TABLE_SUFFIXES:
         raise ValueError(f"-o {output}: the model is no table, name it for example model.dapdag")
 
 

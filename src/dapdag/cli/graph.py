@@ -97,7 +97,7 @@ def graph(
     from dapdag.io import check_output
 
     if output is not None:
-        check_output(output, GRAPH_FORMATS)
+        check_output(output, GRAPH_FORMATS, source)
     found = None
     if _is_model(source):
         _refuse_options_of_tables(domain, drop, categorical, forbid, require, tier)
@@ -129,7 +129,7 @@ def graph(
 
 
 def _is_model(source: Sequence[Path]) -> bool:
-    from dapdag.io.reading import TABLE_SUFFIXES
+    from dapdag.io.names import TABLE_SUFFIXES
     from dapdag.io.sniffing import kind_of
 
     first = source[0]

@@ -42,7 +42,8 @@ def impute(
     """Fill in the missing cells of a table.
 
     Each comes from the learned graph and the environment of its site. Columns that the model does
-    not know, and cells that have a value, stay as they are.
+    not know, and cells that have a value, stay as they are. The last column of the output,
+    `imputed`, names the columns that were filled in a row.
 
     \b
     Example:
@@ -52,15 +53,15 @@ def impute(
     from dapdag.io import check_output, read_new_rows, write_table
     from dapdag.io.predictions import as_written, fill_in
 
-    check_output(output)
+    check_output(output, inputs=[model, *new])
     say_step("Loading")
     fitted = load_model(model)
     how = reading(separator, decimal, encoding, missing)
     rows = read_new_rows(fitted, new, domain=domain, keep=None, reading=how)
     say_step(f"Imputing {len(rows):,} rows")
     complete = fitted.impute(rows.X, sample_domain=rows.site)
-    table, filled = fill_in(rows, complete)
     is_text = output.suffix.lower() != ".parquet"
+    table, filled = fill_in(rows, complete, as_text=is_text)
     write_table(as_written(table, rows.rows.frame) if is_text else table, output)
     if as_json:
         print_json({"rows": len(table), "filled": filled, "output": str(output)})

@@ -76,7 +76,7 @@ def predict(
     from dapdag.io.predictions import predict_table
 
     if output is not None:
-        check_output(output)
+        check_output(output, inputs=[model, *new])
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage}: it must lie between 0 and 1")
     say_step("Loading")
@@ -91,8 +91,10 @@ def predict(
     )
     if not silent:
         _tell_roles(fitted, rows, domain)
+    kept += [name for name in rows.ids if name not in (*kept, rows.domain)]
+    kept = [name for name in kept if name != rows.domain]
     say_step(f"Predicting {len(rows):,} rows")
-    found = predict_table(fitted, rows, coverage=coverage, keep=kept, domain=domain)
+    found = predict_table(fitted, rows, coverage=coverage, keep=kept, domain=rows.domain)
     warn_of_outsiders(fitted, found.environments)
     if output is not None:
         write_table(found.table, output, float_format=PRECISION)
@@ -111,7 +113,13 @@ def _tell_roles(model: Any, rows: Any, domain: str | None) -> None:
     from dapdag._runtime.text import quoted
 
     label = str(model.fitted_.model.table.label.name)
-    others = [name for name in rows.unused if name not in (domain, label)]
+    dropped = (getattr(model, "reading_", None) or {}).get("dropped", ())
+    others = [name for name in rows.unused if name not in (rows.domain, label, *rows.ids, *dropped)]
+    if rows.domain is not None and domain is None:
+        say(
+            f"note: {rows.domain!r} names the sites, as in training; --domain '' makes all rows "
+            "one site"
+        )
     if label in rows.unused:
         say(f"note: the label {label!r} is there, and not looked at")
     if others:

@@ -52,7 +52,7 @@ def report(
     say_step = silently if quiet or as_json else tell
     from dapdag.io import check_output, read_new_rows
 
-    check_output(output, (".html", ".htm"))
+    check_output(output, (".html", ".htm"), [model, *(new or ())])
     if domain is not None and not new:
         raise ValueError("--domain names a column of the new table: give one after the model")
     say_step("Loading")

@@ -12,22 +12,15 @@ import pandas as pd
 from pandas.api import types
 
 from dapdag._runtime.text import counted, quoted
+from dapdag._runtime.warning import DataWarning
 from dapdag.data.limits import MAX_COLUMNS
 from dapdag.io.reading import Rows
+from dapdag.io.values import DATE, MOSTLY
 
 MANY_LEVELS = 30
-# A column of text in which at least this share of the cells are numbers was meant to be numbers.
-MOSTLY = 0.5
 FEWEST_IDS = 10
 FEW_VALUES = 10
 
-_DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
-    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( .*)?"
-    r"|\d{1,2}[-. ]*[A-Za-z]{3,9}[-., ]+(\d{4}|\d{2})"
-    r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
-    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
-)
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|index|idx|rownames?|nr)", re.IGNORECASE)
 
 
@@ -56,13 +49,17 @@ def clean_features(
         _refuse_stray_text(rows, name, MOSTLY, f"--categorical {name}")
     void = [name for name in names if frame[name].isna().all()]
     if void:
-        warnings.warn(f"{quoted(void)} left out: no row has a value there", stacklevel=3)
+        warnings.warn(
+            f"{quoted(void)} left out: no row has a value there", DataWarning, stacklevel=3
+        )
     X = pd.DataFrame(
         {name: _typed(frame[name], name in categorical) for name in names if name not in void},
         index=frame.index,
     )
     if X.shape[1] == 0:
         raise ValueError(f"{rows.name} has no column to learn from beside the label and the site")
+    for column in X:
+        tell_alike(str(column), X[column])
     numbering = _tell_row_numbers(X)
     _tell_many_texts(X.drop(columns=numbering))
     return X
@@ -94,6 +91,24 @@ def likely_codes(X: pd.DataFrame) -> list[str]:
         for name, column in X.items()
         if 2 < column.nunique() <= FEW_VALUES and whole_numbers(column)
     ]
+
+
+def tell_alike(name: str, column: pd.Series) -> None:
+    """Warn of texts that differ in case only: they count as different."""
+    if not is_text(column) and not isinstance(column.dtype, pd.CategoricalDtype):
+        return
+    folded: dict[str, list[str]] = {}
+    for value in column.dropna().unique():
+        if isinstance(value, str):
+            folded.setdefault(value.casefold(), []).append(value)
+    for alike in folded.values():
+        if len(alike) > 1:
+            warnings.warn(
+                f"column {name!r}: {' and '.join(map(repr, sorted(alike)))} differ in case only, "
+                "and count as different values: write them alike if they are the same",
+                DataWarning,
+                stacklevel=4,
+            )
 
 
 def _typed(column: pd.Series, categorical: bool) -> pd.Series:
@@ -131,7 +146,7 @@ def _is_date(value: Any) -> bool:
 
     if isinstance(value, datetime.date | datetime.time):
         return True
-    return isinstance(value, str) and _DATE.fullmatch(value.strip()) is not None
+    return isinstance(value, str) and DATE.fullmatch(value.strip()) is not None
 
 
 def _refuse_stray_text(rows: Rows, name: str, at_least: float, otherwise: str | None) -> None:
@@ -175,6 +190,7 @@ def _tell_many_texts(X: pd.DataFrame) -> None:
             warnings.warn(
                 f"column {str(name)!r} has {column.nunique():,} different texts, of which only the "
                 f"most frequent are learned from: group them, or leave it out with --drop {name}",
+                DataWarning,
                 stacklevel=4,
             )
 
@@ -186,6 +202,7 @@ def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
         warnings.warn(
             f"{quoted(found)} {'is' if len(found) == 1 else 'are'} {what}, like a row number or "
             f"an identifier: leave out what is one with --drop {','.join(found)}",
+            DataWarning,
             stacklevel=4,
         )
     return found

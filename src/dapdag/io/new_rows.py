@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dapdag._runtime.text import nearest, quoted, suggestion
+from dapdag._runtime.warning import MissingFeatureWarning
 from dapdag.data.columns import Discrete, Variable
 from dapdag.io.columns import clean_numbers
 from dapdag.io.reading import Reading, Rows, column_names, read_tables, table_files
+from dapdag.io.sentinels import tell_sentinels
+from dapdag.io.sniffing import clean
 from dapdag.io.study import site_labels
 
 
@@ -28,6 +31,8 @@ class NewRows:
     rows: Rows
     unused: list[str]  # columns of the table that the model does not know
     lacking: list[str]  # columns of the model that the table has not
+    domain: str | None = None  # the column that names the sites
+    ids: tuple[str, ...] = ()  # columns of the table that name rows, as in training
 
     def __len__(self) -> int:
         return len(self.rows.frame)
@@ -43,16 +48,27 @@ def read_new_rows(
 ) -> NewRows:
     """Read what a model needs of one new table or of several, one per site.
 
+    What `dapdag fit` was told about its tables counts here as well: what stands for a missing
+    value, the decimal mark, and the columns that name sites and rows.
+
     Parameters
     ----------
     model : a fitted estimator
-    domain : the column that names each row's site; None makes all rows of a file one site
+    domain : the column that names each row's site; None takes that of the training tables, where
+        it is there, and an empty text makes all rows of a file one site
     keep : columns to read beside the model's; None reads all
     """
     features = model.fitted_.model.table.features
+    told = getattr(model, "reading_", None) or {}
+    reading = _as_before(reading or Reading(), told)
     files = [file for path in paths for file in table_files(Path(path))]
     head = list(dict.fromkeys(name for file in files for name in column_names(file, reading)))
-    beside = [*(keep or ()), *([domain] if domain else [])]
+    if domain is None and told.get("domain") in head:
+        domain = told["domain"]
+    domain = clean(domain) if domain else None
+    ids = tuple(name for name in told.get("ids", ()) if name in head)
+    keep = None if keep is None else [*map(clean, keep), *(n for n in ids if n not in keep)]
+    beside = list(dict.fromkeys([*(keep or ()), *([domain] if domain else [])]))
     for name in beside:
         if name not in head:
             raise ValueError(
@@ -61,13 +77,25 @@ def read_new_rows(
     numeric = {str(v.name) for v in features if not _is_text(v)}
     wanted = None if keep is None else {*(str(v.name) for v in features), *beside}
     rows = read_tables(
-        files, reading, columns=wanted, text=[name for name in head if name not in numeric]
+        files,
+        reading,
+        columns=wanted,
+        text=[name for name in head if name not in numeric],
+        levels={str(v.name): v.levels for v in features if isinstance(v, Discrete)},
+        keep_raw=keep is None,
     )
-    new = match_model(model, rows, domain=domain, head=head)
+    new = replace(match_model(model, rows, domain=domain, head=head), ids=ids)
+    tell_sentinels(new.X, model, "; it is taken for a value")
     if keep is None:
         return new
     # Large tables: what the model needs is in X, and need not be in memory twice.
     return replace(new, rows=replace(rows, frame=rows.frame[beside]))
+
+
+def _as_before(given: Reading, told: Mapping[str, Any]) -> Reading:
+    """The reading of the training tables, where nothing else is given."""
+    missing = (*given.missing, *(m for m in told.get("missing", ()) if m not in given.missing))
+    return replace(given, missing=missing, decimal=given.decimal or told.get("decimal"))
 
 
 def match_model(
@@ -105,6 +133,7 @@ def match_model(
         warnings.warn(
             f"{rows.name} has no column {quoted(lacking)}: the model counts it as missing in "
             "every row",
+            MissingFeatureWarning,
             stacklevel=3,
         )
     X = pd.DataFrame({v.name: _column(rows, v) for v in table.features}, index=rows.frame.index)
@@ -115,6 +144,7 @@ def match_model(
         rows=rows,
         unused=unused,
         lacking=lacking,
+        domain=domain,
     )
 
 

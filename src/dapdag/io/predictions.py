@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dapdag._runtime.text import level
@@ -14,6 +15,7 @@ from dapdag.io.columns import whole_numbers
 from dapdag.io.new_rows import NewRows
 
 SITE = "site"
+IMPUTED = "imputed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,26 +85,58 @@ def _classes(model: Any, sites: Sites) -> dict[str, Any]:
     }
 
 
-def fill_in(new: NewRows, complete: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+def fill_in(
+    new: NewRows, complete: pd.DataFrame, as_text: bool = False
+) -> tuple[pd.DataFrame, dict[str, int]]:
     """The new table with its missing cells taken from `complete`, and how many in each column.
 
-    Cells with a value and columns that the model does not know stay as they are; columns that the
-    table lacks come last.
+    Columns that the model does not know stay as they stand in their file, and with `as_text` so
+    does every cell that has a value. Columns that the table lacks come behind the others, and last
+    `IMPUTED`, which names the columns that were filled in each row.
     """
-    table = new.rows.frame.copy(deep=False)
+    frame, raw = new.rows.frame, new.rows.raw
+    known = {str(name) for name in complete.columns}
+    table = frame.copy(deep=False)
+    if IMPUTED in table:
+        raise ValueError(
+            f"column {IMPUTED!r} of the new table has the name of the column that tells what was "
+            "filled in: rename it"
+        )
+    if raw is not None:
+        for name in table:
+            if as_text or name not in known:
+                table[name] = raw[name]
+    marks = np.full(len(table), "", dtype=object)
     filled = {}
-    for position, name in enumerate(complete.columns):
-        values = complete.iloc[:, position].set_axis(table.index)
-        if str(name) not in table:
-            table[str(name)], filled[str(name)] = values, len(table)
+    for position, column_name in enumerate(complete.columns):
+        name, values = str(column_name), complete.iloc[:, position].set_axis(table.index)
+        absent = np.ones(len(table), dtype=bool)
+        if name in frame:
+            absent = (frame[name].isna() & values.notna()).to_numpy()
+        if not absent.any():
             continue
-        column = table[str(name)]
-        absent = column.isna() & values.notna()
-        if absent.any():
-            filled_in = column.astype(object).where(~absent, values.map(_rounded))
-            table[str(name)] = filled_in.infer_objects()
-        filled[str(name)] = int(absent.sum())
-    return table, {name: count for name, count in filled.items() if count}
+        estimates = values.map(_rounded)
+        if as_text and raw is not None:
+            estimates = _in_writing(estimates, new)
+        if name in frame:
+            mixed = table[name].astype(object).where(~absent, estimates)
+            table[name] = mixed if as_text else mixed.infer_objects()
+        else:
+            table[name] = estimates
+        marks[absent] += np.where(marks[absent] == "", name, ";" + name)
+        filled[name] = int(absent.sum())
+    return table.assign(**{IMPUTED: marks}), filled
+
+
+def _in_writing(estimates: pd.Series, new: NewRows) -> pd.Series:
+    """Estimates as text, with the decimal mark of their row's file."""
+    marks = np.array(new.rows.decimals or ("." for _ in new.rows.files), dtype=object)
+    of_row = marks[new.rows.file_of_row]
+    shown = [
+        str(level(value)).replace(".", mark) if isinstance(value, float) else str(value)
+        for value, mark in zip(estimates, of_row, strict=True)
+    ]
+    return pd.Series(shown, index=estimates.index, dtype=object)
 
 
 def as_written(filled: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,24 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dapdag._runtime.text import counted, nearest, quoted
-from dapdag.io.sniffing import Text, kind_of, sniff, undecodable
-
-TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".pq")
-_COMPRESSED = (".gz", ".bz2", ".xz")
+from dapdag._runtime.warning import ReadingWarning
+from dapdag.io.cells import read_cells
+from dapdag.io.names import is_table_name, stem
+from dapdag.io.sniffing import Text, clean, kind_of, sniff
+from dapdag.io.streams import is_stream, local
+from dapdag.io.values import FileCells, clean_frame, typed_frames
 
 _NOT_TABLES = {
     "model": "is a dapdag model, and a table is expected here: give a CSV or Parquet file",
     "excel": "is a spreadsheet: save the sheet as CSV, and give that file",
     "archive": "is a ZIP archive: unpack it, and give the table inside",
+    "json": "is JSON, and a table is expected here: save it as CSV or Parquet, for example with "
+    "pandas.read_json(...).to_csv(...)",
     "binary": "is neither text nor Parquet: save the table as CSV or Parquet",
 }
+
+
+_NAMELESS = re.compile(r"Unnamed: \d+")
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ class Rows:
     frame: pd.DataFrame
     files: tuple[Path, ...]
     counts: tuple[int, ...]
+    raw: pd.DataFrame | None = None  # every cell as it stood in its file, where that was asked for
+    decimals: tuple[str, ...] = ()  # decimal mark of each file
 
     @property
     def name(self) -> str:
@@ -63,7 +72,7 @@ class Rows:
 
     def site_of_row(self) -> NDArray[Any]:
         """The name of each row's file, without its suffixes: the site of tables without one."""
-        stems = [_stem(path) for path in self.files]
+        stems = [clean(stem(path)) for path in self.files]
         repeated = sorted({stem for stem in stems if stems.count(stem) > 1})
         if repeated:
             raise ValueError(
@@ -82,21 +91,16 @@ def read_table(
 ) -> pd.DataFrame:
     """One table from a CSV, TSV or Parquet file, its kind and its separator found from its content.
 
+    Blanks around names and values do not count, and a letter with an accent is one character.
+
     Parameters
     ----------
-    path : the file; text may be compressed (gzip, bz2, xz)
+    path : the file, or `-` for standard input; text may be compressed (gzip, bz2, xz)
     reading : what the content does not tell, or tells wrongly
     columns : the columns wanted, where the file has them; all by default
     text : columns to be read as text even where they look like numbers: `007` stays `007`
     """
-    path = Path(path)
-    if _is_parquet(path):
-        frame = _read_parquet(path, columns)
-    else:
-        frame = _read_text(path, reading or Reading(), columns, text)
-    if frame.empty:
-        raise ValueError(f"{path} has column names and no rows below them")
-    return frame
+    return read_tables([path], reading, columns=columns, text=text).frame
 
 
 def column_names(path: str | Path, reading: Reading | None = None) -> list[str]:
@@ -105,7 +109,7 @@ def column_names(path: str | Path, reading: Reading | None = None) -> list[str]:
     if _is_parquet(path):
         import pyarrow.parquet as pq
 
-        return [str(name) for name in pq.read_schema(path).names]
+        return [clean(str(name)) for name in pq.read_schema(local(path)).names]
     return _names(sniff(path, given.encoding, given.separator, given.decimal))
 
 
@@ -115,24 +119,61 @@ def read_tables(
     *,
     columns: Collection[str] | None = None,
     text: Collection[str] = (),
+    levels: Mapping[str, Collection[str]] | None = None,
+    keep_raw: bool = False,
 ) -> Rows:
     """The tables of several files, or of all files in a folder, one below the other.
 
-    A column that some of the files lack is missing in their rows, and a warning says so.
+    A column that some of the files lack is missing in their rows, and a warning says so. `levels`
+    are those of a fitted model, by column; `keep_raw` also keeps every cell as it stood there.
     """
+    given = reading or Reading()
     files = [file for path in paths for file in table_files(Path(path))]
-    frames = [read_table(file, reading, columns=columns, text=text) for file in files]
-    _tell_differences(files, frames)
-    counts = tuple(len(frame) for frame in frames)
-    whole = frames[0] if len(frames) == 1 else _below_each_other(frames)
-    return Rows(whole, tuple(files), counts)
+    frames: dict[int, pd.DataFrame] = {}
+    cells: dict[int, FileCells] = {}
+    for k, file in enumerate(files):
+        if _is_parquet(file):
+            frames[k] = _read_parquet(file, columns)
+        else:
+            cells[k] = _read_text(file, given, columns)
+    raw = {k: frame.copy(deep=False) for k, frame in frames.items()}
+    if keep_raw:
+        raw |= {k: _as_it_stands(one) for k, one in cells.items()}
+    frames = {k: clean_frame(frame, given.missing) for k, frame in frames.items()}
+    typed = typed_frames(list(cells.values()), missing=given.missing, text=text, levels=levels)
+    frames |= dict(zip(cells, typed, strict=True))
+    every = [_without_nameless(file, frames[k]) for k, file in enumerate(files)]
+    for file, frame in zip(files, every, strict=True):
+        if frame.empty:
+            raise ValueError(f"{file} has column names and no rows below them")
+    _tell_differences(files, every)
+    counts = tuple(len(frame) for frame in every)
+    as_it_stands = None
+    if keep_raw:
+        parts = [raw[k][list(frame)] for k, frame in enumerate(every)]
+        as_it_stands = pd.concat(parts, ignore_index=True)
+    whole = every[0] if len(every) == 1 else _below_each_other(every)
+    marks = tuple(cells[k].decimal if k in cells else "." for k in range(len(files)))
+    return Rows(whole, tuple(files), counts, as_it_stands, marks)
 
 
 def table_files(path: Path) -> list[Path]:
-    """The file itself, or the tables in a folder by name."""
-    if not path.is_dir():
+    """The file itself, or the tables in a folder by name; subfolders are named in a warning."""
+    if is_stream(path) or not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.is_file() and _is_table(file))
+    found = sorted(file for file in path.iterdir() if file.is_file() and is_table_name(file))
+    below = sorted(
+        folder.name
+        for folder in path.iterdir()
+        if folder.is_dir() and any(is_table_name(file) for file in folder.iterdir())
+    )
+    if below:
+        warnings.warn(
+            f"the folder {path} has subfolders with tables that are not read: {quoted(below, 4)}; "
+            "name them beside it if they belong to it",
+            ReadingWarning,
+            stacklevel=3,
+        )
     if not found:
         raise ValueError(f"the folder {path} holds no table (*.csv, *.tsv, *.parquet)")
     return found
@@ -140,31 +181,16 @@ def table_files(path: Path) -> list[Path]:
 
 def _is_parquet(path: Path) -> bool:
     """Whether it is Parquet or else text; anything but a table is refused."""
-    if not path.exists():
+    if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"there is no file {path}{_neighbour(path)}")
     if path.is_dir():
         raise ValueError(f"{path} is a folder, and one table is expected here")
-    if path.stat().st_size == 0:
+    if local(path).stat().st_size == 0:
         raise ValueError(f"{path} is empty: it needs a line of column names, and rows below it")
     kind = kind_of(path)
     if kind in _NOT_TABLES:
         raise ValueError(f"{path} {_NOT_TABLES[kind]}")
     return kind == "parquet"
-
-
-def _is_table(path: Path) -> bool:
-    name = path.name.lower()
-    for suffix in _COMPRESSED:
-        name = name.removesuffix(suffix)
-    return name.endswith(TABLE_SUFFIXES) and not name.startswith(".")
-
-
-def _stem(path: Path) -> str:
-    name = path.name
-    for suffix in (*_COMPRESSED, *TABLE_SUFFIXES):
-        if name.lower().endswith(suffix):
-            name = name[: -len(suffix)]
-    return name or path.name
 
 
 def _neighbour(path: Path) -> str:
@@ -180,53 +206,34 @@ def _read_parquet(path: Path, columns: Collection[str] | None) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(local(path)) as file:
             names = file.schema_arrow.names
-            repeated = sorted({name for name in names if names.count(name) > 1})
+            cleaned = [clean(name) for name in names]
+            repeated = sorted({name for name in cleaned if cleaned.count(name) > 1})
             if repeated:
                 raise ValueError(
                     f"{path} has several columns named {repeated[0]!r}: give every column a name "
                     "of its own"
                 )
-            wanted = None if columns is None else [name for name in names if name in columns]
+            wanted = None if columns is None else [name for name in names if clean(name) in columns]
             frame = file.read(wanted).to_pandas()
     except pa.ArrowException as error:
         raise ValueError(f"{path} is a Parquet file that cannot be read ({error})") from error
     # An index that pandas wrote is a column, or the bare numbers of the rows.
     named = [name for name in frame.index.names if name is not None and name in names]
     frame = frame.reset_index(level=named) if named else frame
-    return frame.reset_index(drop=True).rename(columns=str)
+    return frame.reset_index(drop=True).rename(columns=lambda name: clean(str(name)))
 
 
-def _read_text(
-    path: Path, reading: Reading, columns: Collection[str] | None, text: Collection[str]
-) -> pd.DataFrame:
+def _read_text(path: Path, reading: Reading, columns: Collection[str] | None) -> FileCells:
     found = sniff(path, reading.encoding, reading.separator, reading.decimal)
     names = _names(found)
-    wanted = None if columns is None else [name for name in names if name in columns]
-    if wanted == []:
-        wanted = names
-    try:
-        frame = pd.read_csv(
-            path,
-            sep=r"\s+" if found.separator == " " else found.separator,
-            decimal=found.decimal,
-            encoding=found.encoding,
-            compression=found.compression,  # type: ignore[arg-type]
-            header=0,
-            names=names,
-            usecols=wanted,
-            dtype={name: str for name in text if name in names},
-            na_values=list(reading.missing) or None,
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
-        )
-    except UnicodeDecodeError:
-        raise undecodable(path, found.compression, found.encoding) from None
-    except pd.errors.ParserError as error:
-        raise ValueError(f"{path}: {_unparsed(str(error), found)}") from error
-    return _without_nameless(path, frame, found)
+    wanted = names if columns is None else [name for name in names if name in columns]
+    return FileCells(read_cells(path, found, names, wanted or names), found.decimal)
+
+
+def _as_it_stands(cells: FileCells) -> pd.DataFrame:
+    return pd.DataFrame({name: column.to_pandas() for name, column in cells.columns.items()})
 
 
 def _names(found: Text) -> list[str]:
@@ -234,30 +241,16 @@ def _names(found: Text) -> list[str]:
     return [name or f"Unnamed: {k}" for k, name in enumerate(found.names)]
 
 
-def _without_nameless(path: Path, frame: pd.DataFrame, found: Text) -> pd.DataFrame:
+def _without_nameless(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """Without columns that have neither name nor value: a separator at line ends makes them."""
-    nameless = [f"Unnamed: {k}" for k, name in enumerate(found.names) if not name]
-    void = [name for name in nameless if name in frame and frame[name].isna().all()]
+    void = [name for name in frame if _NAMELESS.fullmatch(str(name)) and frame[name].isna().all()]
     if void:
         warnings.warn(
             f"{path}: {counted(len(void), 'column')} without a name and without values left out",
+            ReadingWarning,
             stacklevel=4,
         )
     return frame.drop(columns=void)
-
-
-def _unparsed(error: str, found: Text) -> str:
-    fields = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
-    if fields:
-        expected, line, seen = fields.groups()
-        return (
-            f"line {int(line):,} has {seen} cells, and the header has {expected}: put quotes "
-            f"around cells that hold the separator {found.separator!r}, or give --separator"
-        )
-    unclosed = re.search(r"EOF inside string starting at row (\d+)", error)
-    if unclosed:
-        return f"the quote that opens in row {int(unclosed[1]):,} is never closed"
-    return " ".join(error.split())
 
 
 def _tell_differences(files: Sequence[Path], frames: Sequence[pd.DataFrame]) -> None:
@@ -272,6 +265,7 @@ def _tell_differences(files: Sequence[Path], frames: Sequence[pd.DataFrame]) -> 
             ]
             warnings.warn(
                 f"column {name!r} is not in {quoted(lacking, 3)}: it counts as missing there",
+                ReadingWarning,
                 stacklevel=3,
             )
 

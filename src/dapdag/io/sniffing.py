@@ -8,11 +8,14 @@ import gzip
 import io
 import lzma
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from dapdag.io.streams import local
 
 HEAD_BYTES = 1 << 18
 SAMPLE_RECORDS = 200
@@ -39,11 +42,17 @@ class Text:
     separator: str
     decimal: str
     names: tuple[str, ...]
+    skips_blanks: bool = True  # before a cell, as in `a, "b"`
+
+
+def clean(text: str) -> str:
+    """A name or a value without blanks around it, letters and their accents composed."""
+    return unicodedata.normalize("NFC", text.strip())
 
 
 def kind_of(path: Path) -> str:
-    """`parquet`, `model`, `excel`, `archive`, `binary` or `text`."""
-    with path.open("rb") as file:
+    """`parquet`, `model`, `excel`, `archive`, `json`, `binary` or `text`."""
+    with local(path).open("rb") as file:
         head = file.read(4096)
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -53,6 +62,8 @@ def kind_of(path: Path) -> str:
         return "excel"
     if head.startswith(b"PK\x03\x04"):
         return "archive"
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+        return "json"
     compressed = any(head.startswith(magic) for magic in _COMPRESSIONS)
     wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     return "binary" if b"\0" in head and not compressed and not wide else "text"
@@ -76,9 +87,11 @@ def sniff(
     decimal = _decimal(records) if decimal is None else decimal
     if len(decimal) != 1:
         raise ValueError(f"--decimal {decimal!r}: the decimal mark is one character, '.' or ','")
-    names = tuple(name.strip() for name in records[0])
+    names = tuple(clean(name) for name in records[0])
     _check_header(path, names, records, separator)
-    return Text(compression, encoding, separator, decimal, names)
+    # Blanks before a cell stay, unless a quote follows them: it would not be seen as one.
+    skips = separator == " " or re.search(re.escape(separator) + ' +"', text) is not None
+    return Text(compression, encoding, separator, decimal, names, skips)
 
 
 def separator_of(given: str) -> str:
@@ -99,7 +112,7 @@ def open_text(path: Path, compression: str | None) -> IO[bytes]:
 def undecodable(path: Path, compression: str | None, encoding: str) -> ValueError:
     """The complaint about a file that is not in the given encoding."""
     place = ""
-    with open_text(path, compression) as file:
+    with open_text(local(path), compression) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode(encoding)
@@ -122,11 +135,11 @@ def looks_like_data(names: tuple[str, ...]) -> bool:
 
 def _head(path: Path) -> tuple[str | None, bytes, bool]:
     """Compression, the first bytes, and whether these are all."""
-    with path.open("rb") as file:
+    with local(path).open("rb") as file:
         magic = file.read(8)
     compression = next((n for m, (n, _) in _COMPRESSIONS.items() if magic.startswith(m)), None)
     try:
-        with open_text(path, compression) as file:
+        with open_text(local(path), compression) as file:
             head = file.read(HEAD_BYTES)
             return compression, head, not file.read(1)
     except (EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:

@@ -12,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dapdag._runtime.text import counted, expand, quoted, suggestion
-from dapdag.io.columns import clean_features, clean_numbers, is_text, whole_numbers
+from dapdag.io.columns import clean_features, clean_numbers, is_text, tell_alike, whole_numbers
 from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows
+from dapdag.io.sentinels import tell_sentinels
+from dapdag.io.sniffing import clean
 
 if TYPE_CHECKING:
     from dapdag.datasets import DomainData
@@ -91,6 +93,8 @@ def prepare_study(
     task : what the label is; "auto" takes text, two values and few whole numbers for classes
     """
     names = [str(name) for name in rows.frame]
+    label, domain = clean(label), None if domain is None else clean(domain)
+    targets = [clean(name) for name in targets]
     require_column(rows, label, "--label")
     if domain is not None:
         require_column(rows, domain, "--domain")
@@ -111,7 +115,11 @@ def prepare_study(
         )
     X = clean_features(rows, features, codes)
     y, found = _label(rows, label, is_target, task)
+    tell_alike(label, rows.frame[label])
+    if domain is not None:
+        tell_alike(domain, pd.Series(site))
     _check_sites(site, is_target, y)
+    tell_sentinels(X)
     tell_leaks(X[~is_target], y[~is_target], found == "classification")
     return Study(X, y, site, is_target, found)
 

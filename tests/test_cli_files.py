@@ -1,0 +1,112 @@
+"""No command replaces what it reads, or reads again what it wrote; tables come through pipes."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from cli_helpers import assert_one_line, dapdag
+
+TABLE = "site,age,died\n" + "".join(
+    f"{'ab'[k % 2]},{40 + 1.5 * k},{k // 2 % 2}\n" for k in range(12)
+)
+LABELLED = ["--label", "died", "--domain", "site"]
+# Every command with --output: its arguments, and the suffix that its output may have.
+COMMANDS = {
+    "fit": (["fit", "{table}", *LABELLED], ""),
+    "evaluate": (["evaluate", "{table}", *LABELLED], ".csv"),
+    "predict": (["predict", "{model}", "{table}"], ".csv"),
+    "impute": (["impute", "{model}", "{table}"], ".csv"),
+    "environments": (["environments", "{model}", "{table}"], ".csv"),
+    "report": (["report", "{model}", "{table}"], ".html"),
+    "graph": (["graph", "{table}"], ".svg"),
+    "graph of a model": (["graph", "{model}"], ".svg"),
+}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("way", ["itself", "symbolic link", "hard link", "other path"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_never_replaces_an_input(tmp_path: Path, command: str, way: str) -> None:
+    arguments, suffix = COMMANDS[command]
+    for replaced in ("table", "model"):
+        if f"{{{replaced}}}" not in arguments:
+            continue
+        folder = tmp_path / replaced
+        folder.mkdir()
+        paths = {name: folder / f"{name}{suffix}" for name in ("table", "model")}
+        for path in paths.values():
+            path.write_text(TABLE)
+        output = paths[replaced]
+        if way == "other path":
+            output = folder / ".." / replaced / output.name
+        elif way != "itself":
+            link = folder / f"link{suffix}"
+            (link.symlink_to if way == "symbolic link" else link.hardlink_to)(output)
+            output = link
+        before = content(folder)
+        filled = [argument.format(**paths) for argument in arguments]
+        assert_one_line(dapdag(*filled, "-o", output), "would replace", str(paths[replaced]))
+        assert content(folder) == before
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict", "impute", "environments"])
+def test_output_in_the_folder_that_is_read_is_refused(tmp_path: Path, command: str) -> None:
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites" / "a.csv").write_text(TABLE)
+    paths = {"table": tmp_path / "sites", "model": tmp_path / "model"}
+    arguments = [argument.format(**paths) for argument in COMMANDS[command][0]]
+    done = dapdag(*arguments, "-o", tmp_path / "sites" / "out.csv")
+    assert_one_line(done, "lies in the folder", "write it elsewhere")
+    assert [file.name for file in (tmp_path / "sites").iterdir()] == ["a.csv"]
+
+
+def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stdin(text: str) -> None:
+        source = SimpleNamespace(buffer=io.BytesIO(text.encode()), isatty=lambda: False)
+        monkeypatch.setattr(sys, "stdin", source)
+
+    asked = ["fit", "-", *LABELLED, "-o", tmp_path / "model", "--dry-run"]
+    stdin(TABLE)
+    done = dapdag(*asked)
+    assert done.code == 0 and "12 rows" in done.out, done
+    stdin(TABLE + "a,1\n")  # another table: nothing of the first is left
+    assert_one_line(dapdag(*asked), "line 14 has 2 cells")
+
+
+def test_pipe_of_the_shell_is_read(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, TABLE.encode())
+    os.close(write)
+    asked = ["fit", f"/dev/fd/{read}", *LABELLED, "-o", tmp_path / "model", "--dry-run"]
+    done = dapdag(*asked)
+    os.close(read)
+    assert done.code == 0 and "12 rows" in done.out, done
+
+
+def test_likely_sentinels_are_pointed_out(tmp_path: Path) -> None:
+    rows = [f"{'ab'[k % 2]},{120 + k},{20 + k / 10},{k // 2 % 2}" for k in range(20)]
+    rows[3], rows[8] = "b,-9,22,1", "a,999,22,0"
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["site,sbp,bmi,died", *rows, "a,130,-9,1"]) + "\n")
+    asked = ["fit", path, *LABELLED, "-o", tmp_path / "model", "--dry-run"]
+    done = dapdag(*asked)
+    assert "column 'sbp': −9, 999 (2 cells)" in done.err and "column 'bmi': −9 (1 cell)" in done.err
+    done = dapdag(*asked, "--missing", "-9", "--missing", "999")
+    assert done.code == 0 and done.err == ""
+
+
+def test_values_that_differ_in_case_only_are_named(tmp_path: Path) -> None:
+    rows = [f"{'ab'[k % 2]},{50 + k * k},{['Yes', 'no', 'yes '][k % 3]}" for k in range(21)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["site,age,died", *rows, "A,3,no"]) + "\n")
+    done = dapdag("fit", path, *LABELLED, "-o", tmp_path / "model", "--dry-run")
+    assert "column 'died': 'Yes' and 'yes' differ in case only" in done.err
+    assert "column 'site': 'A' and 'a' differ in case only" in done.err
