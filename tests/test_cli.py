@@ -1,58 +1,16 @@
-"""The command line: what it prints, what it writes, how it fails."""
+"""The command line as a whole: help, wrong arguments, interruption, warnings."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
-import numpy as np
-import pandas as pd
 import pytest
 from cli_helpers import assert_fits_a_terminal, assert_one_line, dapdag
 
-from dapdag.cli.demo import DEMO_SEED
-
 HEAVY = ("jax", "sklearn", "pandas", "matplotlib")
-METHODS = ["dapdag", "pooled MLP", "gradient boosting", "oracle"]
-PICTURES = [
-    "demo.png",
-    "environments.png",
-    "graph.png",
-    "predictions.png",
-    "true-vs-inferred.png",
-]
-
-
-@pytest.fixture(scope="module")
-def numbers() -> Any:
-    from dapdag.demo import run_demo
-
-    return run_demo(seed=0, rows=60, epochs=10)
-
-
-@pytest.fixture(scope="module")
-def classes() -> Any:
-    from dapdag.demo import run_demo
-
-    return run_demo(seed=0, rows=60, epochs=10, classification=True)
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, numbers: Any, classes: Any) -> dict[str, Any]:
-    """What the command asks of `run_demo`, which answers from what ran before."""
-    seen: dict[str, Any] = {}
-
-    def answer(**asked: Any) -> Any:
-        seen.update(asked)
-        return classes if asked["classification"] else numbers
-
-    monkeypatch.setattr("dapdag.demo.run_demo", answer)
-    return seen
 
 
 COMMANDS = [
@@ -100,109 +58,6 @@ def test_version() -> None:
     assert dapdag("--version") == (0, f"dapdag {package.__version__}\n", "")
 
 
-def test_default_seed_is_the_first_with_a_shift_that_can_be_learned() -> None:
-    from dapdag.datasets import make_regression_domains
-
-    def shows_it(seed: int) -> bool:
-        *sources, new = make_regression_domains(n_samples=1, random_state=seed).env.values()
-        return abs(new) > 1 and min(sources) < new < max(sources)
-
-    assert next(seed for seed in range(100) if shows_it(seed)) == DEMO_SEED
-
-
-def test_demo_writes_the_files_it_names(tmp_path: Path, asked: dict[str, Any]) -> None:
-    folder = tmp_path / "new" / "folder"
-    done = dapdag("demo", "-o", folder, "--seed", "7", "--rows", "60", "--epochs", "10")
-    assert done.code == 0
-    found = {name: asked[name] for name in ("seed", "rows", "epochs", "classification", "verbose")}
-    assert found == {"seed": 7, "rows": 60, "epochs": 10, "classification": False, "verbose": 1}
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*PICTURES, "predictions.csv"])
-    for name in PICTURES:
-        assert name in done.out
-        assert (folder / name).read_bytes().startswith(b"\x89PNG")
-
-
-def test_demo_says_what_it_found(tmp_path: Path, asked: dict[str, Any]) -> None:
-    said = " ".join(dapdag("demo", "-o", tmp_path).out.split())
-    assert all(method in said for method in METHODS)
-    assert "E of site 9 is" in said
-    assert "the span of the sources" in said
-    assert "distance to the true graph" in said
-    assert "not a benchmark" in said
-
-
-def test_quiet_shows_the_table_only(tmp_path: Path, asked: dict[str, Any]) -> None:
-    done = dapdag("demo", "-o", tmp_path, "--quiet")
-    assert done.code == 0 and done.err == "" and asked["verbose"] == 0
-    assert all(method in done.out for method in METHODS)
-    assert "Environment" not in done.out
-
-
-@pytest.mark.parametrize(
-    "option, names",
-    [([], ["r2", "rmse", "coverage"]), (["--classification"], ["log_loss", "auc", "brier"])],
-)
-def test_json_holds_scores_environment_and_graph(
-    tmp_path: Path, asked: dict[str, Any], option: list[str], names: list[str]
-) -> None:
-    done = dapdag("demo", "-o", tmp_path, "--json", *option)
-    assert done.code == 0 and done.err == ""
-    found = json.loads(done.out)
-    assert [row["method"] for row in found["scores"]] == METHODS
-    assert all(np.isfinite(row[name]) for row in found["scores"] for name in names)
-    env = found["environment"]
-    low, high = env["sources"]
-    assert env["outside"] == (not low <= env["mean"] <= high)
-    graph = found["graph"]
-    wrong = [*graph["reversed"], *graph["extra"], *graph["missing"]]
-    assert graph["distance"] == len(wrong)
-    assert all(Path(path).is_file() for path in found["files"])
-
-
-def test_predictions_are_those_that_were_scored(tmp_path: Path, numbers: Any) -> None:
-    from sklearn.metrics import r2_score
-
-    from dapdag.demo import write_files
-
-    write_files(numbers, tmp_path)
-    table = pd.read_csv(tmp_path / "predictions.csv")
-    assert len(table) == 60
-    for method in METHODS:
-        column = method.replace(" ", "_").lower()
-        r2 = r2_score(table["Y"], table[column])
-        assert r2 == pytest.approx(numbers.scores.loc[method, "r2"], abs=1e-4)
-        assert (table[f"{column}_low"] < table[f"{column}_high"]).all()
-
-
-def test_oracle_is_best_where_the_truth_is_known(numbers: Any, classes: Any) -> None:
-    assert numbers.scores["r2"].idxmax() == "oracle"
-    assert classes.scores["log_loss"].idxmin() == "oracle"
-
-
-def test_output_that_is_a_file_is_refused_before_the_work(
-    tmp_path: Path, asked: dict[str, Any]
-) -> None:
-    file = tmp_path / "taken"
-    file.write_text("mine")
-    assert_one_line(dapdag("demo", "-o", file), "taken", "folder")
-    assert_one_line(dapdag("demo", "-o", file / "below"), "taken")
-    assert asked == {}
-    assert file.read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    "option, words",
-    [
-        (["--seed", "-1"], ["seed", "-1"]),
-        (["--rows", "3"], ["rows", "3"]),
-        (["--epochs", "0"], ["max_epochs", "0"]),
-    ],
-)
-def test_wrong_number_is_one_line(tmp_path: Path, option: list[str], words: list[str]) -> None:
-    assert_one_line(dapdag("demo", "-o", tmp_path, "--quiet", *option), *words)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "arguments, words",
     [
@@ -224,14 +79,6 @@ def test_interruption_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("dapdag.demo.run_demo", interrupted)
     assert dapdag("demo", "-o", tmp_path, "-q") == (130, "", "interrupted\n")
-
-
-def test_interrupted_training_ends_the_demonstration() -> None:
-    from dapdag.demo.case import _fitted
-
-    model = mock.Mock(fitted_=SimpleNamespace(interrupted=True))
-    with pytest.raises(KeyboardInterrupt):
-        _fitted(model, mock.Mock())
 
 
 def test_warning_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,8 @@ def run_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
             for name, value in command.environment.items():
                 patch.setenv(name, value)
             brief = [] if "--list" in arguments else BRIEF.get(arguments[0], [])
+            if arguments[0] == "evaluate" and "--target" not in arguments:
+                brief = [*brief, "--target", "S01"]
             if arguments[0] in RUN_ELSEWHERE:
                 brief = ["--help"]
             done = dapdag(*arguments, *brief)

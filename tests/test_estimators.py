@@ -9,22 +9,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.datasets import make_classification_domains, make_regression_domains
 
 QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2, "n_members": 1}
-
-
-@parametrize_with_checks(
-    [
-        DAPDAGRegressor(max_epochs=40, hidden=8, n_predictors=2, n_members=1),
-        DAPDAGClassifier(max_epochs=40, hidden=8, n_predictors=2, n_members=1),
-    ]
-)
-def test_scikit_learn_accepts_it(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from shrunk import shrink_search
 
 from dapdag import DAPDAGRegressor
 from dapdag.datasets import make_regression_domains
@@ -30,7 +31,9 @@ def _same_code(monkeypatch):
 @functools.cache
 def outcome(name: str) -> Result:
     """The experiment with its tiny preset; run once per process."""
-    return run(load(name), Path(tempfile.mkdtemp()) / name, preset="tiny")
+    with pytest.MonkeyPatch.context() as patch:
+        shrink_search(patch)
+        return run(load(name), Path(tempfile.mkdtemp()) / name, preset="tiny")
 
 
 def values(rows: pd.DataFrame, **where) -> pd.Series:
