@@ -173,24 +173,3 @@ def test_adjacency_has_a_finite_gradient_where_a_block_is_zero(decoder):
     emptied = eqx.tree_at(lambda d: d.filters, decoder, jnp.zeros_like(decoder.filters))
     gradient = jax.grad(lambda d: d.adjacency(LAYOUT).sum())(emptied)
     np.testing.assert_array_equal(gradient.filters, 0.0)
-
-
-@pytest.mark.parametrize("n_shared", [0, 2])
-def test_path_strength_bounds_the_jacobian(n_shared):
-    decoder = random_network(LAYOUT, 0.7, n_shared=n_shared).decoder
-    bound = np.asarray(decoder.path_strength(LAYOUT))
-    for seed in range(5):
-        found = np.abs(np.asarray(jacobians(decoder, ALL, *random_point(seed))[0]))
-        for i, j in np.ndindex(VARIABLES, VARIABLES):
-            assert found[BLOCKS[j], BLOCKS[i]].mean() <= bound[i, j] * (1 + 1e-4)
-
-
-def test_path_strength_is_the_jacobian_where_every_unit_is_on():
-    positive = jax.tree.map(jnp.abs, random_network(LAYOUT, 0.7, n_shared=2).decoder)
-    strength = np.asarray(positive.path_strength(LAYOUT))
-    row, env = jax.tree.map(jnp.abs, random_point(0))
-    found = np.asarray(jacobians(positive, ALL, row, env)[0])
-    for i, j in np.ndindex(VARIABLES, VARIABLES):
-        if i != j:
-            block = found[BLOCKS[j], BLOCKS[i]]
-            np.testing.assert_allclose(block.mean(), strength[i, j], rtol=1e-4)

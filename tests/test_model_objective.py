@@ -30,11 +30,9 @@ LAYOUT = make_layout(center=0.1)
 PARENTS = random_dag_mask(VARIABLES, 0).at[0, 1].set(1.0).at[1, 0].set(1.0)  # and a cycle
 NORMAL = jnp.array([0.7, -0.4])
 
-BAYESIAN = Formulation(bayesian=True, acyclicity="trace_power", on_paths=True)
-PAPER = Formulation(bayesian=False, acyclicity="trace_exp", on_paths=False)
-NO_ENVIRONMENT = Formulation(
-    bayesian=True, acyclicity="log_det", on_paths=False, uses_environment=False
-)
+BAYESIAN = Formulation(bayesian=True, acyclicity="trace_power")
+PAPER = Formulation(bayesian=False, acyclicity="trace_exp")
+NO_ENVIRONMENT = Formulation(bayesian=True, acyclicity="log_det", uses_environment=False)
 FORMULATIONS = pytest.mark.parametrize(
     "formulation", [BAYESIAN, PAPER, NO_ENVIRONMENT], ids=["bayesian", "paper", "no-environment"]
 )
@@ -140,10 +138,7 @@ def numpy_terms(formulation, network, batch, normal):
     )
 
     lasso_edges = np.asarray(network.decoder.adjacency(LAYOUT), dtype=np.float64) * PARENTS
-    edges = lasso_edges
-    if formulation.on_paths:
-        edges = np.asarray(network.decoder.path_strength(LAYOUT), dtype=np.float64) * PARENTS
-    W = edges**2
+    W = lasso_edges**2
     h = {
         "trace_exp": lambda: np.trace(expm(W)) - VARIABLES,
         "trace_power": lambda: (

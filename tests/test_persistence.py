@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import dapdag
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
-from dapdag.persistence import load, save
+from dapdag.persistence import FORMAT_VERSION, load, save
 from dapdag.storage.scalars import decode_scalar, encode_scalar
 
 SMALL = {"hidden": 4, "max_epochs": 10, "n_members": 2, "n_draws": 4, "steps": 2}
@@ -300,8 +300,12 @@ def test_forging_nothing_gives_the_file_itself(saved: bytes) -> None:
 
 
 def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
-    reason = r"written by a newer dapdag \(format 4\); this one reads up to 3: upgrade"
-    refused(forged(saved, {"format_version": 4}, {}), tmp_path, reason)
+    newer = FORMAT_VERSION + 1
+    reason = (
+        rf"written by a newer dapdag \(format {newer}\); "
+        rf"this one reads up to {FORMAT_VERSION}: upgrade"
+    )
+    refused(forged(saved, {"format_version": newer}, {}), tmp_path, reason)
 
 
 @pytest.mark.parametrize(

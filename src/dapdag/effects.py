@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from .data.chunks import spaced_rows
 from .data.columns import Continuous, Discrete, Standardised, Variable
 from .data.table import Table
 
@@ -102,8 +103,7 @@ def _typical(variable: Variable) -> Any:
 
 def _some_rows(X: Any, y: Any) -> tuple[Any, Any]:
     """At most `MAX_ROWS` rows, evenly spaced."""
-    n = len(X)
-    rows = np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).round().astype(int))
+    rows = spaced_rows(len(X), MAX_ROWS)
     some = X.iloc[rows] if isinstance(X, pd.DataFrame) else np.asarray(X)[rows]
     return some, None if y is None else np.asarray(y)[rows]
 

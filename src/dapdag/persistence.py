@@ -28,7 +28,7 @@ from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
 
 FORMAT = "dapdag-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 # The classes that a file may name, and their modules. A file cannot name a module to import.
 ESTIMATORS = {

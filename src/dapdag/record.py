@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .data.columns import Continuous, Discrete, Variable
+from .data.schema import Column, describe_column
 from .data.table import Table
 
 
@@ -29,16 +29,6 @@ class Coverage:
 
     level: float
     observed: float
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the table, or the label."""
-
-    name: Hashable
-    kind: str  # "continuous", "binary" or "categorical"
-    levels: tuple[Any, ...]  # of a discrete column
-    range: tuple[float, float] | None  # of numbers; values outside it are clipped to it
 
 
 @dataclass(frozen=True)
@@ -132,15 +122,6 @@ class Record:
             unlabelled_rows=int(coded["unlabelled_rows"]),
             heldout=None if coded["heldout"] is None else _heldout(coded["heldout"]),
         )
-
-
-def describe_column(variable: Variable) -> Column:
-    if isinstance(variable, Discrete):
-        return Column(variable.name, variable.kind, tuple(variable.levels), None)
-    span = None
-    if isinstance(variable, Continuous):
-        span = float(variable.knots[0]), float(variable.knots[-1])
-    return Column(variable.name, variable.kind, (), span)
 
 
 def _source(name: Hashable, coded: Mapping[str, Any], n_columns: int) -> Source:

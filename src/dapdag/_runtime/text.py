@@ -71,6 +71,11 @@ def significant(value: float, digits: int = 4) -> str:
     return _minus(f"{float(value):.{digits}g}")
 
 
+def span(low: float, high: float) -> str:
+    """A range of numbers: `1.5 … 7`."""
+    return f"{significant(low)} … {significant(high)}"
+
+
 def _minus(text: str) -> str:
     return text.replace("-", "−")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dapdag._runtime.text import fine_percent, fixed, level, significant
+from dapdag._runtime.text import fine_percent, fixed, level
 
 from ._shared import Json, ModelFile, Quiet, load_model, print_json
 
@@ -29,7 +29,7 @@ def inspect(model: ModelFile, quiet: Quiet = False, as_json: Json = False) -> No
 
 def summary(model: Any, path: Path) -> dict[str, Any]:
     """Everything as plain values."""
-    from dapdag.record import describe_column
+    from dapdag.data.schema import describe_column
 
     record, table = model.record_, model.fitted_.model.table
     columns = [describe_column(variable) for variable in table.features]
@@ -94,7 +94,10 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         return
     print_table(
         ["column", "type", "missing", "values"],
-        [[c["name"], c["type"], fine_percent(c["missing"]), _values(c)] for c in found["columns"]],
+        [
+            [shown["name"], column.type, fine_percent(shown["missing"]), column.values]
+            for shown, column in zip(found["columns"], model.record_.columns, strict=True)
+        ],
         numbers=[2],
     )
     dims = [key.removesuffix("_mean") for key in found["sources"][0] if key.endswith("_mean")]
@@ -117,17 +120,10 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
 
 def _column(column: Any) -> dict[str, Any]:
     return {
-        "type": {"continuous": "number", "categorical": "category"}.get(column.kind, column.kind),
+        "type": column.type,
         "levels": [level(value) for value in column.levels],
         "range": None if column.range is None else list(column.range),
     }
-
-
-def _values(column: dict[str, Any]) -> str:
-    if column["range"] is not None:
-        low, high = column["range"]
-        return f"{significant(low)} … {significant(high)}"
-    return ", ".join(column["levels"])
 
 
 def _changed(model: Any) -> set[str]:

@@ -1,6 +1,6 @@
 """Types of variables, with parameters estimated on the sources and then fixed."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +120,7 @@ class Discrete:
         if len(counts) > 2:
             fewest = RARE_ROWS if counts.sum() >= RARE_BELOW else 1
             common = counts[counts >= fewest].iloc[:MOST_LEVELS]
-        levels = sorted(common.index, key=lambda v: (type(v).__name__, v))
+        levels = sorted_levels(common.index)
         shares = [float(counts[v]) for v in levels]
         if len(common) < len(counts):
             levels.append(OTHER)
@@ -157,11 +157,11 @@ class Discrete:
 
     def named(self, column: pd.Series) -> NDArray[np.bool_]:
         """Which cells hold one of the levels by name."""
-        return pd.Index(self.levels).get_indexer(pd.Index(column)) >= 0
+        return level_codes(self.levels, column) >= 0
 
     def codes(self, column: pd.Series) -> NDArray[np.intp]:
         """Position of each cell's level, −1 where it has none."""
-        code = pd.Index(self.levels).get_indexer(pd.Index(column))
+        code = level_codes(self.levels, column)
         if self.levels[-1:] == (OTHER,):
             code = np.where((code < 0) & column.notna().to_numpy(), len(self.levels) - 1, code)
         return code
@@ -182,11 +182,37 @@ def learn_feature(name: Hashable, column: pd.Series, categorical: bool = False) 
 
     `categorical` says that numbers are codes of levels.
     """
+    if column.isna().all():
+        return Continuous.learn(name, np.zeros(0))
+    if categorical or is_discrete(column):
+        return Discrete.learn(name, column)
+    return Continuous.learn(name, numbers_of(column))
+
+
+def is_discrete(column: pd.Series) -> bool:
+    """Whether a column holds text, categories, or two different values."""
     numeric = pd.api.types.is_numeric_dtype(column) and not isinstance(
         column.dtype, pd.CategoricalDtype
     )
-    if column.isna().all():
-        return Continuous.learn(name, np.zeros(0))
-    if categorical or not numeric or column.nunique() == 2:
-        return Discrete.learn(name, column)
-    return Continuous.learn(name, column.to_numpy(dtype=float, na_value=np.nan))
+    return not numeric or column.nunique() == 2
+
+
+def numbers_of(column: pd.Series) -> NDArray[np.float64]:
+    """The cells of a column of numbers, NaN where one is missing."""
+    try:
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"column {column.name!r} held numbers when the model was fitted, but here it does not "
+            f"({error})"
+        ) from error
+
+
+def sorted_levels(values: Iterable[Any]) -> list[Any]:
+    """Levels in order, those of one type together."""
+    return sorted(values, key=lambda v: (type(v).__name__, v))
+
+
+def level_codes(levels: Sequence[Any], column: pd.Series | NDArray) -> NDArray[np.intp]:
+    """Position of each cell among the levels, −1 where it is none of them."""
+    return pd.Index(levels).get_indexer(pd.Index(column))

@@ -1,13 +1,48 @@
 """The type, values and missing cells of every column of a table, for the user to check."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .columns import OTHER, Continuous, Discrete, Variable
+from .._runtime.text import level, span
+from .columns import OTHER, Continuous, Discrete, Variable, numbers_of
 from .table import Table
+
+TYPES = {"continuous": "number", "binary": "binary", "categorical": "category"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table, or the label: what `schema_`, record, report and cli show of it."""
+
+    name: Hashable
+    kind: str  # "continuous", "binary" or "categorical"
+    levels: tuple[Any, ...]  # of a discrete column
+    range: tuple[float, float] | None  # of numbers; values outside it are clipped to it
+
+    @property
+    def type(self) -> str:
+        """The kind in the words of the command line: number, binary or category."""
+        return TYPES[self.kind]
+
+    @property
+    def values(self) -> str:
+        """The range of its numbers, or its levels."""
+        return span(*self.range) if self.range is not None else ", ".join(map(level, self.levels))
+
+
+def describe_column(variable: Variable) -> Column:
+    """Kind, levels and range of a variable."""
+    if isinstance(variable, Discrete):
+        return Column(variable.name, variable.kind, tuple(variable.levels), None)
+    ends = None
+    if isinstance(variable, Continuous):
+        ends = float(variable.knots[0]), float(variable.knots[-1])
+    return Column(variable.name, variable.kind, (), ends)
 
 
 def schema_frame(table: Table, missing: pd.DataFrame, overall: pd.Series) -> pd.DataFrame:
@@ -19,7 +54,7 @@ def schema_frame(table: Table, missing: pd.DataFrame, overall: pd.Series) -> pd.
     found = {
         v.name: {
             "kind": kind_of(v),
-            "values": describe_values(v),
+            "values": "" if kind_of(v) == "constant" else describe_column(v).values,
             "missing": float(overall.iloc[j]),
             "note": _note(v, missing.iloc[j]),
         }
@@ -31,15 +66,6 @@ def schema_frame(table: Table, missing: pd.DataFrame, overall: pd.Series) -> pd.
 def kind_of(variable: Variable) -> str:
     """The type of a variable; one that never varies is constant."""
     return variable.kind if any(variable.scale) else "constant"
-
-
-def describe_values(variable: Variable) -> str:
-    if isinstance(variable, Discrete):
-        return ", ".join(map(str, variable.levels))
-    if kind_of(variable) == "constant":
-        return ""
-    low, high = variable.knots[0], variable.knots[-1]  # type: ignore[union-attr]
-    return f"{low:.4g} to {high:.4g}"
 
 
 def _note(variable: Variable, missing: pd.Series) -> str:
@@ -78,5 +104,5 @@ def cell_faults(
         return absent, ~variable.known(column) & ~absent
     if not isinstance(variable, Continuous):
         return absent, np.zeros(len(absent), dtype=bool)
-    cells = column.to_numpy(dtype=float, na_value=np.nan)
+    cells = numbers_of(column)
     return absent, (cells < variable.knots[0]) | (cells > variable.knots[-1])

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from .columns import OTHER, Discrete, FloatArray, Variable
+from .columns import OTHER, Discrete, FloatArray, Variable, numbers_of
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Table:
                 observed[:, j] = variable.known(column)
                 values[:, start : start + variable.width] = variable.encode(column)
             else:
-                cells = _numbers(variable.name, column)
+                cells = numbers_of(column)
                 block = variable.encode(cells)
                 missing = np.isnan(cells)
                 if missing.any():
@@ -72,12 +71,3 @@ class Table:
                 values[:, start : start + 1] = block
             start += variable.width
         return values, observed
-
-
-def _numbers(name: Hashable, column: pd.Series) -> NDArray[np.float64]:
-    try:
-        return column.to_numpy(dtype=float, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"column {name!r} held numbers in the sources, but here it does not ({error})"
-        ) from error

@@ -102,13 +102,13 @@ def class_scores(y: NDArray, predicted: ClassPrediction) -> dict[str, Score]:
     probability = np.zeros((len(y), len(classes)))
     probability[:, np.searchsorted(classes, predicted.classes)] = predicted.probability
     happened = y.astype(object)[:, None] == classes
-    judged = [1] if len(classes) == 2 else range(len(classes))
+    scored = [1] if len(classes) == 2 else range(len(classes))
     likelihood = np.clip(probability[happened], SMALLEST_PROBABILITY, 1.0)
     difference = probability.mean(0) - happened.mean(0)
     return {
         "log_loss": Score(float(-np.log(likelihood).mean())),
-        "auc": _one_against_rest(roc_auc_score, happened, probability, judged),
-        "apr": _one_against_rest(average_precision_score, happened, probability, judged),
+        "auc": _one_against_rest(roc_auc_score, happened, probability, scored),
+        "apr": _one_against_rest(average_precision_score, happened, probability, scored),
         "brier": Score(float(((probability - happened) ** 2).mean())),
         "calibration": Score(
             float(difference[1]) if len(classes) == 2 else float(np.abs(difference).mean())
@@ -116,9 +116,9 @@ def class_scores(y: NDArray, predicted: ClassPrediction) -> dict[str, Score]:
     }
 
 
-def _one_against_rest(score, happened: NDArray, probability: Array, judged) -> Score:
+def _one_against_rest(score, happened: NDArray, probability: Array, scored) -> Score:
     """Mean over the classes that some rows of the target have and some have not."""
-    split = [k for k in judged if 0 < happened[:, k].sum() < len(happened)]
+    split = [k for k in scored if 0 < happened[:, k].sum() < len(happened)]
     if not split:
         return undefined("the target has one class only")
     return Score(float(np.mean([score(happened[:, k], probability[:, k]) for k in split])))

@@ -7,7 +7,6 @@ the decoder, given the features that do not depend on the label.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +17,8 @@ from numpy.typing import NDArray
 
 from .._runtime.compile import jit
 from ..data.chunks import Chunks, padded_piece, spaced_rows
-from ..data.layout import Encoded, layout_of
-from ..data.table import Table
-from ..model import Sizes, Summary
+from ..data.layout import Encoded
+from ..model import Summary
 from ..model.constants import CLIP_RANGES, NARROW, REFINE_POINTS, REFINE_ROWS
 from ..model.encoder import posterior
 from ..model.parameters import unravel
@@ -58,16 +56,6 @@ def summarise(model: FittedModel, chunks: Chunks) -> Summary:
         return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
 
     return sum((found for _, found in chunks.map(part)), start=_no_rows(model))
-
-
-def summarise_call(
-    table: Table, sizes: Sizes, vectors: NDArray, prior_precision: float, X: pd.DataFrame
-) -> tuple[Any, ...]:
-    """The program that `summarise` will call for rows like these, and its arguments."""
-    layout = jax.tree.map(jnp.asarray, layout_of(table, sizes.indicators))
-    data, present = padded_piece(table, X)
-    cells = data.values, data.observed, present
-    return _summarise, sizes, layout, vectors, prior_precision, *cells
 
 
 def environment_of(model: FittedModel, summary: Summary) -> EnvPosterior:

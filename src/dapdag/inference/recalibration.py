@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.chunks import spaced_rows
 from ..data.columns import Discrete
 from ..model.constants import (
     LEAST_PROPORTION,
@@ -57,8 +58,7 @@ class Prevalence:
         predicted = probabilities.mean(0)
         smoothed = centred_log(site_proportions(probabilities, self.overall))
         wanted = centred_log(predicted) - (1.0 - self.slope) * (smoothed - self.mean_log)
-        n = len(probabilities)
-        some = np.linspace(0, n - 1, min(n, OFFSET_ROWS)).astype(int)
+        some = spaced_rows(len(probabilities), OFFSET_ROWS)
         return _shifted(probabilities, _offset(probabilities[some], predicted, wanted))
 
 

@@ -5,8 +5,8 @@ are f + φ·r, where φ are a constant and the inputs that the slot reads, the l
 
     r ~ Student's t with the mean and the variance that r has between sources.
 
-The tails are heavy: a site may be unlike all sources. `fit_effects` moves r towards its mode given
-weights of the values that an unknown label may take; with a known label there is one per row.
+The tails are heavy: a site may differ from all sources. `fit_effects` moves r towards its mode
+given weights of the values that an unknown label may take; with a known label there is one per row.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dapdag._runtime.text import level, significant
+from dapdag._runtime.text import level, span
 from dapdag.io.columns import whole_numbers
 from dapdag.io.study import Study
 
@@ -92,8 +92,7 @@ def _type(column: pd.Series) -> str:
 def _values(column: pd.Series) -> str:
     known = column.dropna()
     if _type(column) == "number":
-        low, high = known.min(), known.max()
-        shown = f"{significant(low)} … {significant(high)}"
+        shown = span(known.min(), known.max())
         few = whole_numbers(column) and known.nunique() <= 10
         return f"{shown} ({known.nunique()} values)" if few else shown
     levels = [level(value) for value in sorted(known.unique(), key=str)]

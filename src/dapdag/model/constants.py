@@ -97,7 +97,7 @@ GRID_POINTS, GRID_REFINED, GRID_MARGIN = 17, 49, 0.75
 # Rows of a site from which its effects are estimated: their errors are small by then.
 EFFECT_ROWS = 512
 # Degrees of freedom of the effects' distribution, and factor on their variance between sources: a
-# new site may be unlike all of them.
+# new site may differ from all of them.
 EFFECT_DOF, EFFECT_INFLATION = 3.0, 4.0
 # Least standard deviation of an effect between sites.
 EFFECT_FLOOR = 1e-2

@@ -111,19 +111,6 @@ class Decoder(eqx.Module):
             return _root(jnp.einsum("vs,vsu->uv", squares, owner))
         return _root(squares @ layout.input_owner).T * layout.any_edge()
 
-    def path_strength(self, layout: Layout) -> Float[Array, "variables variables"]:
-        """P[i, j] = Σ over paths from variable i to j of |W₁||W₂|…|W_o| (as in GraN-DAG).
-
-        0 only where ∂x̂ⱼ/∂xᵢ is, and a bound of it for variables of one column; the filters alone
-        are neither: they may shrink while later layers make up for it.
-        """
-        # Means over the columns of a block: many levels must not make a variable's paths stronger.
-        out = _means(layout.owner).T @ jnp.abs(self.heads)  # [variables, hidden]
-        for weight, _ in reversed(self.shared):
-            out = out @ jnp.abs(weight).T
-        paths = jnp.einsum("vch,vh->vc", jnp.abs(self.filters), out)
-        return (paths @ _means(layout.input_owner)).T * layout.any_edge()
-
 
 def gathered(
     layout: Layout, inputs: Float[Array, "rows inputs"]
@@ -136,11 +123,6 @@ def gathered(
 def allowed_inputs(layout: Layout, parents: ParentMask) -> Float[Array, "variables inputs"]:
     """Which inputs each variable's filter sees: those of its parents, never its own."""
     return (layout.input_owner @ (parents * layout.any_edge())).T
-
-
-def _means(owner: Float[Array, "columns variables"]) -> Float[Array, "columns variables"]:
-    """Weights that turn sums over the columns of a variable into means."""
-    return owner / jnp.maximum(owner.sum(0), 1.0)
 
 
 def _root(squares: Array) -> Array:

@@ -13,7 +13,7 @@ from .layout import Layout
 
 @dataclass(frozen=True)
 class Formulation:
-    """Which loss is meant: point or Bayesian, which h, on filter norms or on whole paths.
+    """Which loss is meant: point or Bayesian, with which h.
 
     What an ablation takes out, environments or structure, is not computed; a penalty on cycles of
     weight 0 is reported, but takes no part: on cyclic weights it may overflow. Unless
@@ -23,7 +23,6 @@ class Formulation:
 
     bayesian: bool = True
     acyclicity: str = "trace_power"
-    on_paths: bool = True
     uses_environment: bool = True
     uses_structure: bool = True
     penalises_cycles: bool = True

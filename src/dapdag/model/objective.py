@@ -103,9 +103,8 @@ def loss_of_means(
 def acyclicity(
     formulation: Formulation, layout: Layout, decoder: Decoder, parents: ParentMask
 ) -> Float[Array, ""]:
-    """h of the squared filter norms (the paper), or of the squared path strengths."""
-    edges = decoder.path_strength(layout) if formulation.on_paths else decoder.adjacency(layout)
-    return formulation.h((edges * parents) ** 2)
+    """h of the squared filter norms."""
+    return formulation.h((decoder.adjacency(layout) * parents) ** 2)
 
 
 def group_lasso(layout: Layout, decoder: Decoder, parents: ParentMask) -> Float[Array, ""]:

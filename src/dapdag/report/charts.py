@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._runtime.text import number, percent, plural
+from ..data.chunks import spaced_rows
 from ..inference.reliability import wilson
 from ..plotting.labels import shortened
 from ..plotting.plane import RADIUS_95, plane_of
@@ -127,7 +128,7 @@ def predicted_against_observed(bins: Sequence[Bin], label: str) -> Markup:
 
 def scatter(true: NDArray[np.float64], predicted: NDArray[np.float64], label: str) -> Markup:
     """Predicted against actual numbers, at most `MAX_POINTS` of them, evenly spaced in order."""
-    keep = np.unique(np.linspace(0, len(true) - 1, min(len(true), MAX_POINTS)).astype(int))
+    keep = spaced_rows(len(true), MAX_POINTS)
     low = min(true.min(), predicted.min())
     high = max(true.max(), predicted.max())
     limits = padded(float(low), float(high))

@@ -15,16 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.text import level, listing
 from .._sklearn.sites import adapt
-from ..data.schema import cell_faults
+from ..data.schema import Column, cell_faults, describe_column
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..evaluate.prediction import COVERAGE
-from ..record import Column, Record, describe_column
+from ..record import Record
 from .scores import NewScores, score_new
 
 Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
 MAX_EFFECTS = 400
 UNNAMED = "The new site"
+KINDS = {"continuous": "number", "binary": "two values", "categorical": "categories"}
 ASSESSED = ("target", "method", "metric", "value")
 
 

@@ -13,7 +13,7 @@ from .._runtime.text import number, signed
 from ..plotting.graph_artists import LINE_HEIGHT, RING, box_size, wrapped
 from ..plotting.graphs import ENVIRONMENT_SHARE
 from ..plotting.layout import Box, layered_layout
-from .facts import Facts
+from .facts import KINDS, Facts
 from .markup import Markup, tag
 
 MAX_NODES, MAX_EDGES = 60, 150
@@ -216,7 +216,7 @@ def graph_data(facts: Facts, drawn: Drawn) -> Markup:
         data.append(
             {
                 "name": str(node),
-                "kind": _KINDS[kinds[node]],
+                "kind": KINDS[kinds[node]],
                 "label": node == facts.label.name,
                 "environment": number(acts[node], 2) if facts.uses_environment else None,
                 "ringed": node in drawn.ringed,
@@ -232,9 +232,6 @@ def graph_data(facts: Facts, drawn: Drawn) -> Markup:
         )
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
     return Markup(f'<script type="application/json" id="graph-data">{text}</script>')
-
-
-_KINDS = {"continuous": "number", "binary": "two values", "categorical": "categories"}
 
 
 def _effects(facts: Facts) -> dict[Hashable, list[str]]:

@@ -158,7 +158,6 @@ def _formulation(data: Data) -> Formulation:
     return Formulation(
         bayesian=settings.bayesian,
         acyclicity=settings.acyclicity or "trace_exp",
-        on_paths=False,
         uses_environment=form.environment,
         uses_structure=form.decoder,
         penalises_cycles=settings.acyclicity_weight > 0,

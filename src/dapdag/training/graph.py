@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.columns import Discrete, Variable
+from ..data.columns import Discrete, Variable, numbers_of
 from ..data.sample import Sample
 from ..data.table import Table
 from ..structure import GraphSearch
@@ -86,7 +86,7 @@ def _frame(sample: Sample, table: Table) -> pd.DataFrame:
 
 def _column(variable: Variable, column: pd.Series) -> Any:
     if not isinstance(variable, Discrete):
-        return column.to_numpy(dtype=float, na_value=np.nan)
+        return numbers_of(column)
     codes = variable.codes(column)
     # the search takes one level less where the rare ones share the last
     levels = pd.Index(range(min(len(variable.levels), MAX_LEVELS)))

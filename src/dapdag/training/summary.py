@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
-from ..data.columns import Discrete, Variable
+from ..data.columns import Discrete, Variable, level_codes
 from ..data.layout import sizes_of
-from ..data.schema import cell_faults
+from ..data.schema import cell_faults, describe_column
 from ..data.table import Table
 from ..inference.reliability import interval_coverage, quantile_bins
-from ..record import Heldout, Record, Source, describe_column
+from ..record import Heldout, Record, Source
 from .settings import Settings
 
 PACKAGES = ("dapdag", "jax", "numpy", "pandas", "scikit-learn")
@@ -114,7 +114,7 @@ def _label_summary(label: Variable, y: NDArray) -> tuple[int, tuple[float, ...]]
     if len(known) < FEWEST_LABELS:
         return len(known), ()
     if isinstance(label, Discrete):
-        code = pd.Index(label.levels).get_indexer(pd.Index(known))
+        code = level_codes(label.levels, known)
         shares = np.bincount(code[code >= 0], minlength=len(label.levels)) / len(known)
         return len(known), tuple(shares.tolist())
     numbers = known.astype(float)

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...data.columns import is_discrete, level_codes, numbers_of, sorted_levels
+
 Array = NDArray[np.float64]
 
 
@@ -27,9 +29,8 @@ class Column:
                 "about it"
             )
         if categorical or is_categorical(column):
-            levels = sorted(column.dropna().unique(), key=lambda v: (type(v).__name__, v))
-            return Column(column.name, tuple(levels), 1.0)
-        spread = float(np.nanstd(column.to_numpy(dtype=float, na_value=np.nan)))
+            return Column(column.name, tuple(sorted_levels(column.dropna().unique())), 1.0)
+        spread = float(np.nanstd(numbers_of(column)))
         return Column(column.name, None, spread if spread > 0 else 1.0)
 
     @property
@@ -39,14 +40,8 @@ class Column:
     def encode(self, column: pd.Series) -> Array:
         """Numbers or codes; NaN where the cell is missing or its level was never seen."""
         if self.levels is None:
-            try:
-                return column.to_numpy(dtype=float, na_value=np.nan)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"column {self.name!r} held numbers when the imputer was fitted, but here it "
-                    f"does not ({error})"
-                ) from error
-        code = pd.Index(self.levels).get_indexer(pd.Index(column)).astype(float)
+            return numbers_of(column)
+        code = level_codes(self.levels, column).astype(float)
         code[code < 0] = np.nan
         return code
 
@@ -56,7 +51,7 @@ class Column:
             return column
         filled: Any
         if self.levels is None:
-            filled = column.to_numpy(dtype=float, na_value=np.nan).copy()
+            filled = numbers_of(column).copy()
             filled[missing] = values[missing]
             return pd.Series(filled, index=column.index, name=column.name)
         filled = column.astype(object).to_numpy().copy()
@@ -75,10 +70,8 @@ class Column:
 
 
 def is_categorical(column: pd.Series) -> bool:
-    """Text, categories and booleans; and numbers of which there are only two."""
-    if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column):
-        return True
-    return pd.api.types.is_bool_dtype(column) or column.nunique() == 2
+    """What is discrete everywhere else, and booleans of one value: they are filled with it."""
+    return is_discrete(column) or pd.api.types.is_bool_dtype(column)
 
 
 def learn_columns(frame: pd.DataFrame, categorical: Collection[Hashable]) -> tuple[Column, ...]:

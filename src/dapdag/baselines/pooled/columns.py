@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...data.columns import Continuous, Discrete, learn_feature
+from ...data.columns import Continuous, Discrete, learn_feature, numbers_of
 from ...data.sample import Sample
 
 Array = NDArray[np.float64]
@@ -30,7 +30,7 @@ class Number:
     @staticmethod
     def learn(position: int, column: pd.Series) -> "Number | None":
         """None for a column that holds at most one value."""
-        cells = column.to_numpy(dtype=float, na_value=np.nan)
+        cells = numbers_of(column)
         seen = cells[~np.isnan(cells)]
         if not len(seen) or np.ptp(seen) == 0:
             return None
@@ -49,14 +49,7 @@ class Number:
         )
 
     def encode(self, frame: pd.DataFrame, scale: Scale) -> Array:
-        column = frame.iloc[:, self.position]
-        try:
-            cells = column.to_numpy(dtype=float, na_value=np.nan)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"column {column.name!r} held numbers in the sources, but here it does not "
-                f"({error})"
-            ) from error
+        cells = numbers_of(frame.iloc[:, self.position])
         if scale == "raw":
             return cells[:, None]
         missing = np.isnan(cells)

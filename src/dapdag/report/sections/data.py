@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._runtime.text import level, listing, number, percent, plural
-from ...record import Column, Source
-from ..facts import Facts
+from ...data.schema import Column
+from ...record import Source
+from ..facts import KINDS, Facts
 from ..markup import Markup, details, markup, paragraph, table, tag
 from ..strips import bar
 
 FEW_SITES, MAX_SITES, MAX_COLUMNS, MAX_CLASSES = 15, 100, 300, 6
-KINDS = {"continuous": "number", "binary": "two values", "categorical": "categories"}
 
 
 def data(facts: Facts) -> Markup:
