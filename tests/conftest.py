@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,13 @@ def pytest_configure(config: pytest.Config) -> None:
     quickest = runtime_compile.OPTIONS[runtime_compile.Effort.QUICK_TO_COMPILE]
     for options in runtime_compile.OPTIONS.values():
         options.update(quickest)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
