@@ -1,0 +1,90 @@
+"""External validation: a fitted model at sites whose outcomes are known."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dapdag._runtime.text import quoted
+from dapdag.evaluate.clinical.outcomes import outcomes_of
+from dapdag.evaluate.clinical.validation import Validation, validation_of
+from dapdag.evaluate.prediction import accepts
+
+NEW_SITE = "new site"
+
+
+def validate(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_domain: Any = None,
+    *,
+    event: Any = None,
+    threshold: float | None = None,
+    name: str = "model",
+) -> Validation:
+    """Validate a fitted model at one new site, or at several.
+
+    Each site is predicted as a whole, from its features alone; rows without an outcome are
+    predicted with the others and not scored.
+
+    Parameters
+    ----------
+    model : a fitted classifier or regressor.
+    X, y : features and outcomes; missing outcomes are None or NaN.
+    sample_domain : the site of every row; None means that all rows are one.
+    event : the class whose probability is validated; by default the second of two.
+    threshold : probability from which one would treat, for the net benefit; by default the share of
+        events in `y`, in whole per cent.
+    name : what the model is called in tables and figures.
+    """
+    label = pd.Series(np.asarray(y)).reset_index(drop=True)
+    n = len(X)
+    site = (
+        np.full(n, NEW_SITE, dtype=object) if sample_domain is None else np.asarray(sample_domain)
+    )
+    if len(label) != n or len(site) != n:
+        raise ValueError(
+            f"X, y and sample_domain need one entry per row; got {n}, {len(label)}, {len(site)}"
+        )
+    known = label.notna().to_numpy()
+    if not known.any():
+        raise ValueError("no row has an outcome: there is nothing to validate")
+    predicted = predictions_of(model, X, None if sample_domain is None else site, label[known])
+    table = predicted.assign(target=list(site), method=name, label=label)[known]
+    task = "regression" if "predicted" in table else "classification"
+    outcomes, event = outcomes_of(table, task, event)
+    return validation_of(outcomes, task, name, event, threshold)
+
+
+def predictions_of(model: Any, X: Any, site: Any, known: pd.Series) -> pd.DataFrame:
+    """Column predicted, or probability_CLASS for each class, of every row."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        try:
+            known.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y of a regression must be numbers ({error})") from error
+        return pd.DataFrame({"predicted": _by_site(model.predict, X, site)})
+    strange = known[~known.isin(list(classes))]
+    if len(strange):
+        raise ValueError(
+            f"y holds {strange.iloc[0]!r}, which is none of the classes that the model knows: "
+            f"{quoted(classes)}"
+        )
+    names = [f"probability_{label}" for label in classes]
+    return pd.DataFrame(_by_site(model.predict_proba, X, site), columns=names)
+
+
+def _by_site(predict: Any, X: Any, site: Any) -> np.ndarray:
+    if site is None:
+        return np.asarray(predict(X))
+    if accepts(predict, "sample_domain"):
+        return np.asarray(predict(X, sample_domain=site))
+    found: Any = None
+    for one in pd.unique(site):
+        rows = np.flatnonzero(site == one)
+        values = np.asarray(predict(X.iloc[rows] if hasattr(X, "iloc") else X[rows]))
+        found = np.empty((len(site), *values.shape[1:])) if found is None else found
+        found[rows] = values
+    return found
