@@ -175,3 +175,20 @@ def heterogeneity_line(found: Validation, method: str) -> str:
         f"Heterogeneity of the {about.short}: τ² {fixed(float(pooled['tau2']), 3)} "
         f"({about.scale.name} scale), I² {fixed(100 * float(pooled['i2']), 0)} %."
     )
+
+
+def reference_line(found: Validation, method: str, reference: str) -> str:
+    """In words whether the method beats the reference."""
+    from dapdag.evaluate import STATISTICS, primary_metric
+
+    name = primary_metric(found.task)
+    table = found.differences(reference)
+    chosen = table[(table["method"] == method) & (table["statistic"] == name)]
+    row: Any = chosen.iloc[-1 if len(found.targets) > 1 else 0]
+    verdict = {True: "better", False: "worse"}.get(row["better"], "not clearly better or worse")
+    text = interval_text(row["difference"], row["low"], row["high"], 3)
+    words = {"prevalence": "the sources' share", "mean": "the sources' mean"}
+    return (
+        f"Against {words.get(reference, reference)} for everyone: {verdict}; difference in "
+        f"{STATISTICS[name].title} {text}."
+    )

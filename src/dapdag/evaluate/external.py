@@ -7,8 +7,9 @@ import pandas as pd
 
 from dapdag._runtime.text import quoted
 from dapdag.evaluate.clinical.outcomes import outcomes_of
-from dapdag.evaluate.clinical.validation import Validation, validation_of
+from dapdag.evaluate.clinical.validation import Validation, usual_threshold, validation_of
 from dapdag.evaluate.prediction import accepts
+from dapdag.evaluate.references import CONSTANT
 
 NEW_SITE = "new site"
 
@@ -26,7 +27,8 @@ def validate(
     """Validate a fitted model at one new site, or at several.
 
     Each site is predicted as a whole, from its features alone; rows without an outcome are
-    predicted with the others and not scored.
+    predicted with the others and not scored. A model of this package is compared with its sources'
+    prevalence (of numbers, their mean) for everyone.
 
     Parameters
     ----------
@@ -34,8 +36,8 @@ def validate(
     X, y : features and outcomes; missing outcomes are None or NaN.
     sample_domain : the site of every row; None means that all rows are one.
     event : the class whose probability is validated; by default the second of two.
-    threshold : probability from which one would treat, for the net benefit; by default the share of
-        events in `y`, in whole per cent.
+    threshold : probability from which one would treat, for the net benefit; by default the sources'
+        share of events, where the model knows it, else that in `y`, in whole per cent.
     name : what the model is called in tables and figures.
     """
     label = pd.Series(np.asarray(y)).reset_index(drop=True)
@@ -51,10 +53,33 @@ def validate(
     if not known.any():
         raise ValueError("no row has an outcome: there is nothing to validate")
     predicted = predictions_of(model, X, None if sample_domain is None else site, label[known])
+    if hasattr(model, "classes_"):
+        # 1.0 is the class 1: gaps turn a column of whole numbers into floats.
+        names = {c: str(c) for c in np.asarray(model.classes_).tolist()}
+        label = label.astype(object).map(names)
     table = predicted.assign(target=list(site), method=name, label=label)[known]
     task = "regression" if "predicted" in table else "classification"
+    constant = source_prediction(model)
+    if constant is not None:
+        everyone = table.assign(method=CONSTANT[task])
+        everyone[list(map(str, predicted))] = constant
+        table = pd.concat([everyone, table], ignore_index=True)
     outcomes, event = outcomes_of(table, task, event)
+    if threshold is None and constant is not None and task == "classification":
+        threshold = usual_threshold(float(outcomes["p"].iloc[0]))
     return validation_of(outcomes, task, name, event, threshold)
+
+
+def source_prediction(model: Any) -> tuple[float, ...] | None:
+    """The sources' mean, or share of each class, that a model of this package remembers."""
+    record = getattr(model, "record_", None)
+    known = [s for s in record.sources if s.label] if record is not None else []
+    rows = np.array([s.labelled for s in known], dtype=np.float64)
+    if not rows.sum():
+        return None
+    values = np.array([s.label for s in known]) * rows[:, None] / rows.sum()
+    shares = values.sum(axis=0)
+    return tuple(shares.tolist() if hasattr(model, "classes_") else shares[:1].tolist())
 
 
 def predictions_of(model: Any, X: Any, site: Any, known: pd.Series) -> pd.DataFrame:

@@ -213,10 +213,15 @@ def _threshold(outcomes: pd.DataFrame, task: str, given: float | None) -> float:
         return np.nan
     if given is None:
         one = outcomes[outcomes["method"] == outcomes["method"].iloc[0]]
-        return float(np.clip(round(float(one["y"].mean()), 2), 0.01, 0.99))
+        return usual_threshold(float(one["y"].mean()))
     if not 0 < given < 1:
         raise ValueError(f"threshold must lie between 0 and 1, got {given!r}")
     return float(given)
+
+
+def usual_threshold(share: float) -> float:
+    """A share of events in whole per cent, neither none nor all."""
+    return float(np.clip(round(share, 2), 0.01, 0.99))
 
 
 def _row(found: Estimate, scale: Scale) -> dict[str, Any]:
