@@ -12,7 +12,7 @@ from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
 from dapdag.data.sample import Sample
 from dapdag.data.table import Table
-from dapdag.inference import environment, prediction, programs
+from dapdag.inference import environment, evidence, prediction, programs, site
 from dapdag.inference.combination import Combination
 from dapdag.inference.coordinates import EnvironmentMap
 from dapdag.inference.environment import (
@@ -115,6 +115,8 @@ def test_a_domain_in_chunks_is_the_domain_as_a_whole(monkeypatch):
 def test_chunks_are_encoded_once_as_far_as_there_is_room(monkeypatch, kept):
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
     monkeypatch.setattr(chunks, "KEPT_CELLS", kept)
+    for module in (site, evidence, prediction):
+        monkeypatch.setattr(module, "SITE_ROWS", 40)
     encoded = []
     inner = chunks.padded_piece
     monkeypatch.setattr(

@@ -140,6 +140,10 @@ SLOPE_PRIOR_SD = 0.5
 OFFSET_ROWS, OFFSET_STEPS = 4096, 20
 LEAST_PROPORTION = 1e-6
 
+# Rows of a site that are kept once it is adapted to: what follows from its rows beside the
+# encoder's sums is computed on these. Not measured: more than any of the limits above and below.
+SITE_ROWS = 4096
+
 # E at a new site.
 
 # A posterior whose standard deviation is below this share of the spread of the sources' E adds no
