@@ -52,7 +52,7 @@ class NetworkEstimator(DomainEstimator):
         sample = self._sample(self._training_sample(X, y, sample_domain))
         warn_of_idle_columns(sample)
         fit = self._train([sample], settings)[0]
-        self._adopt(fit, sample.domain_labels[: sample.n_sources])
+        self._adopt(fit, sample.source_names)
         return self
 
     def _settings(self) -> Settings:

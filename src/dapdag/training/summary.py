@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
 from ..data.columns import Discrete, Variable, level_codes
+from ..data.domains import natural_positions
 from ..data.layout import sizes_of
 from ..data.schema import cell_faults, describe_column
 from ..data.table import Table
@@ -59,7 +60,7 @@ def make_record(
                 tuple(missing[d].tolist()),
                 tuple(clipped[d].tolist()),
             )
-            for d, name in enumerate(sources)
+            for d, name in ((d, sources[d]) for d in natural_positions(sources))
         ),
         unlabelled_rows=int((domain >= n).sum()),
         heldout=heldout,
