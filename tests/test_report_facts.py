@@ -83,10 +83,10 @@ def test_the_record_counts_rows_labels_and_missing_cells(classifier):
     assert record.versions.keys() >= {"dapdag", "python", "jax"}
 
 
-def test_the_record_counts_cells_beyond_the_range(classifier):
+def test_the_record_counts_cells_beyond_the_limits(classifier):
     X, _, site = sources()
     record = classifier.record_
-    low, high = record.columns[1].range
+    low, high = record.columns[1].limits
     cells = X.iloc[:, 1]
     beyond = ((cells < low) | (cells > high)).groupby(site).sum()
     found = record.clipped().iloc[1]

@@ -19,6 +19,8 @@ from ..data.limits import MAX_COLUMNS
 from ..data.sample import Sample
 
 NEW_DOMAIN = "new"
+# Intervals of labels beyond these would not be finite, or vanish.
+SMALLEST_LABEL, LARGEST_LABEL = 1e-300, 1e304
 
 
 def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -195,7 +197,18 @@ def _numbers(target: NDArray, is_target: NDArray) -> tuple[NDArray, None]:
     if np.isinf(values).any():
         raise ValueError("Input y contains infinity or a value too large")
     values[is_target] = np.nan
-    _check_some_labels(~np.isnan(values) & ~is_target)
+    known = values[~np.isnan(values)]
+    _check_some_labels(~np.isnan(values))
+    size = float(np.abs(known).max())
+    if not SMALLEST_LABEL <= size <= LARGEST_LABEL and size:
+        raise ValueError(
+            f"the largest label is {size:.3g} in size, too {'large' if size > 1 else 'small'} to "
+            "compute with: change its unit"
+        )
+    if len(known) > 1 and np.ptp(known) == 0:
+        raise ValueError(
+            f"all labels are {known[0]:g}: y needs different values, there is nothing to predict"
+        )
     return values, None
 
 

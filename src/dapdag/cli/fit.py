@@ -10,6 +10,7 @@ import typer
 
 from dapdag._runtime.text import significant
 
+from ._keep import save_interrupted, save_model
 from ._shared import (
     Categorical,
     DataFiles,
@@ -25,6 +26,7 @@ from ._shared import (
     Task,
     print_json,
     reading,
+    say,
     silently,
     tell,
     without_notes_on_absent_features,
@@ -120,20 +122,30 @@ def fit(
     model = _estimator(study, settings or [], verbose=0 if silent else 1)
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
-    _train(model, study)
-    seconds = time.perf_counter() - started
-    model.reading_ = {
+    told = {
         "missing": list(how.missing),
         "decimal": how.decimal,
         "domain": None if domain is None else clean(domain),
         "ids": expand(ids or (), columns, "--id", str(data[0])),
         "dropped": expand(drop or (), columns, "--drop", str(data[0])),
     }
-    model.save(output)
+    try:
+        _train(model, study)
+    except KeyboardInterrupt:
+        model.set_params(verbose=0).reading_ = told
+        save_interrupted(model, output)
+        raise
+    model.set_params(verbose=0).reading_ = told
+    seconds = time.perf_counter() - started
+    save_model(model, output)
     if assess:
         say_step("Predicting each site from the others")
-        model.assessment_ = _assessment(model, study, silent)
-        model.save(output)
+        try:
+            model.assessment_ = _assessment(model, study, silent)
+        except KeyboardInterrupt:
+            say(f"the model is in {output}, without its assessment, which was interrupted")
+            raise
+        save_model(model, output)
     if as_json:
         print_json({**_schema(study), **_training(model, seconds), "model": str(output)})
     elif not quiet:
@@ -160,10 +172,15 @@ def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
 
 
 def _train(model: Any, study: Study) -> None:
-    from dapdag._sklearn.network import fit_or_interrupt
+    """What the columns may give away was told when the study was prepared."""
+    import warnings
 
-    fit_or_interrupt(model, study.X, study.y, study.sample_domain)
-    model.set_params(verbose=0)
+    from dapdag._sklearn.network import fit_or_interrupt
+    from dapdag.warnings import DataWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        fit_or_interrupt(model, study.X, study.y, study.sample_domain)
 
 
 def _assessment(model: Any, study: Study, silent: bool) -> Any:

@@ -123,6 +123,7 @@ def _column(column: Any) -> dict[str, Any]:
         "type": column.type,
         "levels": [level(value) for value in column.levels],
         "range": None if column.range is None else list(column.range),
+        "clipped_at": None if column.limits is None else list(column.limits),
     }
 
 

@@ -11,6 +11,7 @@ from . import novelty, prediction
 from .environment import infer_environment
 from .fitted import EnvPosterior, FittedModel
 from .prediction import Experts, LabelDistribution
+from .unknown_levels import with_unknown_levels
 
 
 class Site:
@@ -39,4 +40,5 @@ class Site:
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:
         """How much less likely each feature is than in its worst source: [features]."""
-        return novelty.unexplained(self.model, self.X, self.env)
+        excess = novelty.unexplained(self.model, self.X, self.env)
+        return with_unknown_levels(self.model.table, self.X, excess)

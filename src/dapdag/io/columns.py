@@ -196,7 +196,7 @@ def _tell_many_texts(X: pd.DataFrame) -> None:
 
 
 def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
-    found = [str(name) for name, column in X.items() if _numbers_rows(str(name), column)]
+    found = [str(name) for name, column in X.items() if numbers_rows(str(name), column)]
     if found:
         what = "different in every row" if len(found) == 1 else "each different in every row"
         warnings.warn(
@@ -208,7 +208,8 @@ def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
     return found
 
 
-def _numbers_rows(name: str, column: pd.Series) -> bool:
+def numbers_rows(name: str, column: pd.Series) -> bool:
+    """Whether a column is different in every row, like a row number or an identifier."""
     n = len(column)
     if n < FEWEST_IDS or column.isna().any() or column.nunique() < n:
         return name.startswith("Unnamed:")
