@@ -86,6 +86,7 @@ def test_fit_shows_the_schema_and_says_what_comes_next(numbers: Numbers) -> None
     assert "data.csv: 120 rows" in out and "3 sites" in out
     assert "Label outcome: a number (regression)" in out
     assert all(site in out for site in ("h0", "h1", "h2")) and "Trained 6 epochs" in out
+    assert "Prediction: " in out and "networks" in out
     assert f"dapdag predict {numbers.model} NEW.csv" in out.replace("\n", "")
     assert_fits_a_terminal("\n".join(x for x in out.splitlines() if str(numbers.folder) not in x))
 
@@ -138,7 +139,8 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
     assert estimator.max_epochs == 6 and not hasattr(estimator, "graph_")
     assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
     pd.testing.assert_frame_equal(load(output).assessment_, scores)
-    assert json.loads(dapdag("inspect", output, "--json").out)["assessed"]
+    inspected = json.loads(dapdag("inspect", output, "--json").out)
+    assert inspected["assessed"] and sum(inspected["prediction"]["experts"].values()) == 1
 
 
 def test_site_with_one_row_is_learned_from_with_a_warning(numbers: Numbers) -> None:
@@ -184,6 +186,9 @@ def test_fit_stops_after_the_schema_when_asked_to(numbers: Numbers) -> None:
     ],
 )
 def test_wrong_setting_is_one_line(numbers: Numbers, setting: str, words: list[str]) -> None:
+    given = ("--label", "outcome", "--domain", "hospital", "--drop", "patient", "-o", "m", "-q")
+    done = dapdag("fit", numbers.data, *given, "--dry-run", "--set", setting)
+    assert_one_line(done, *words)
     output = numbers.folder / "never"
     done = dapdag(
         *("fit", numbers.data, "--label", "outcome", "--domain", "hospital", "-q"),
@@ -321,6 +326,20 @@ def test_model_without_a_share_of_the_environment_does_not_extrapolate_by_it(
     put_outside(monkeypatch, [1.0, 0.0, 0.0])
     done = dapdag("predict", numbers.model, far, "--domain", "hospital", "-q")
     assert done.code == 0 and "outside what the sources span" not in done.err
+
+
+def test_new_sites_stand_above_however_many_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    from types import SimpleNamespace
+
+    from dapdag.cli._environments import show_environments
+
+    names = [f"s{k}" for k in range(90)]
+    sources = pd.DataFrame({"E1_mean": np.arange(90.0), "E1_sd": 1.0}, index=names)
+    new = pd.DataFrame({"E1_mean": [80.5], "E1_sd": [1.0], "outside": [False]}, index=["mine"])
+    show_environments(SimpleNamespace(source_environments_=sources), new)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3].split() == ["mine", "new", "80.50", "1.00"]
+    assert "and 51 more" in lines[-2]
 
 
 def test_note_says_which_columns_play_no_part(numbers: Numbers) -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGRegressor
-from dapdag.warnings import OutsideWarning, UnknownLevelWarning
+from dapdag.warnings import DataWarning, OutsideWarning, UnknownLevelWarning
 
 TINY = {"n_members": 1, "hidden": 4, "max_epochs": 3}
 N = 120
@@ -75,3 +75,28 @@ def test_python_warns_of_a_site_outside_when_it_predicts(model):
     far = table(1)[0].assign(x=lambda t: 1000 + t["x"])
     with pytest.warns(OutsideWarning):
         model.predict(far)
+
+
+def test_columns_with_several_levels_of_names_are_refused_with_what_to_do():
+    X, y, site = table()
+    X.columns = pd.MultiIndex.from_product([["first"], X.columns])
+    with pytest.raises(ValueError, match=r"2 levels of names.*map\('_'.join\)"):
+        DAPDAGRegressor(**TINY).fit(X, y, sample_domain=site)
+
+
+def test_a_negative_number_as_text_is_pointed_out():
+    X, y, _ = table()
+    site = np.repeat(["-4", "1", "2"], N // 3)
+    with pytest.warns(DataWarning, match="text '-4', which counts as a source"):
+        DAPDAGRegressor(**{**TINY, "max_epochs": 1}).fit(X, y, sample_domain=site)
+
+
+def test_tables_of_other_libraries_keep_their_names(model):
+    polars = pytest.importorskip("polars")
+    X, y, site = table()
+    frame, label = polars.from_pandas(X), polars.Series("outcome", y)
+    other = DAPDAGRegressor(**TINY).fit(frame, label, sample_domain=polars.Series(site))
+    assert list(other.graph_) == ["x", "sex", "code", "outcome"]
+    np.testing.assert_array_equal(other.predict(frame), model.predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        other.predict(frame.rename({"x": "z"}))

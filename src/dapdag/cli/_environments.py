@@ -1,4 +1,4 @@
-"""Environments of sites on a terminal, as JSON, and the warning about those beyond the sources."""
+"""Environments of sites on a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def show_environments(model: Any, new: pd.DataFrame | None) -> None:
-    """The sources' E and the new sites', in the order of the first dimension."""
+    """The new sites and below them the sources, each in the order of the first dimension of E."""
     import pandas as pd
 
-    sources = model.source_environments_.assign(kind="source")
-    parts = [sources]
+    parts = []
     if new is not None:
         kind = new["outside"].map({True: "new, outside", False: "new"})
         parts.append(new.drop(columns="outside").assign(kind=kind))
-    both = pd.concat(parts).sort_values("E1_mean", kind="stable")
-    dims = [column.removesuffix("_mean") for column in both.filter(like="_mean")]
+    parts.append(model.source_environments_.assign(kind="source"))
+    both = pd.concat([part.sort_values("E1_mean", kind="stable") for part in parts])
+    dims = [str(column).removesuffix("_mean") for column in both.filter(like="_mean")]
     print_table(
         ["site", "", *(text for dim in dims for text in (dim, "sd"))],
         [

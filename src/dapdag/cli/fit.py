@@ -114,12 +114,16 @@ def fit(
         from ._study import show_study
 
         show_study(study, [str(path) for path in data])
-    if dry_run:
+    if dry_run and not settings:
         if as_json:
             print_json(_schema(study))
         return
     say_step("Loading JAX")
     model = _estimator(study, settings or [], verbose=0 if silent else 1)
+    if dry_run:
+        if as_json:
+            print_json(_schema(study))
+        return
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
     told = {
@@ -168,7 +172,9 @@ def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
     from ._settings import parse_settings
 
     chosen: type = DAPDAGRegressor if study.task == "regression" else DAPDAGClassifier
-    return chosen(**parse_settings(settings, chosen), verbose=verbose)
+    model = chosen(**parse_settings(settings, chosen), verbose=verbose)
+    model._settings()  # complains of values that are not allowed
+    return model
 
 
 def _train(model: Any, study: Study) -> None:
@@ -210,6 +216,8 @@ def _schema(study: Study) -> dict[str, Any]:
 
 
 def _training(model: Any, seconds: float) -> dict[str, Any]:
+    from dapdag._sklearn.shares import prediction_parts
+
     loss = float(model.history_["validation"].min())
     return {
         "epochs": int(model.n_epochs_),
@@ -217,6 +225,7 @@ def _training(model: Any, seconds: float) -> dict[str, Any]:
         "validation_loss": loss if loss == loss else None,
         "edges": model.graph_.number_of_edges(),
         "parents_of_label": _parents(model),
+        **prediction_parts(model),
     }
 
 
@@ -226,6 +235,8 @@ def _parents(model: Any) -> list[str]:
 
 
 def _show_training(model: Any, seconds: float, output: Path) -> None:
+    from dapdag._sklearn.shares import parts_in_words
+
     from ._show import print_lines
 
     found = _training(model, seconds)
@@ -235,6 +246,7 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"
         + ("" if loss is None else f", validation loss {significant(loss)}."),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
+        parts_in_words(model),
     )
     typer.echo(f"\nWrote {output}. Next:")
     typer.echo(f"  dapdag predict {output} NEW.csv")

@@ -11,7 +11,6 @@ from . import novelty, prediction
 from .environment import infer_environment
 from .fitted import EnvPosterior, FittedModel
 from .prediction import Experts, LabelDistribution
-from .unknown_levels import with_unknown_levels
 
 
 class Site:
@@ -40,5 +39,4 @@ class Site:
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:
         """How much less likely each feature is than in its worst source: [features]."""
-        excess = novelty.unexplained(self.model, self.X, self.env)
-        return with_unknown_levels(self.model.table, self.X, excess)
+        return novelty.unexplained(self.model, self.X, self.env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dapdag.datasets import DomainData
 
 Task = Literal["regression", "classification"]
+NEGATIVE = re.compile(r"-\d+")
 MOST_CLASSES = 10  # of whole numbers that are taken for classes
 
 
@@ -271,6 +273,14 @@ def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series)
         warnings.warn(
             f"all labelled rows belong to one site, {counts.index[0]!r}: how sites differ cannot "
             "be learned from one",
+            DataWarning,
+            stacklevel=3,
+        )
+    negative = [name for name in counts.index if NEGATIVE.fullmatch(str(name))]
+    if negative:
+        warnings.warn(
+            f"the site {negative[0]!r} is learned from: if it is one to be predicted, give "
+            f"--target={negative[0]}",
             DataWarning,
             stacklevel=3,
         )
