@@ -83,10 +83,10 @@ def test_the_record_counts_rows_labels_and_missing_cells(classifier):
     assert record.versions.keys() >= {"dapdag", "python", "jax"}
 
 
-def test_the_record_counts_cells_beyond_the_range(classifier):
+def test_the_record_counts_cells_beyond_the_limits(classifier):
     X, _, site = sources()
     record = classifier.record_
-    low, high = record.columns[1].range
+    low, high = record.columns[1].limits
     cells = X.iloc[:, 1]
     beyond = ((cells < low) | (cells > high)).groupby(site).sum()
     found = record.clipped().iloc[1]
@@ -155,7 +155,7 @@ def test_a_record_that_does_not_fit_the_model_is_refused(classifier):
     with pytest.raises(ValueError, match="zip"):
         Record.from_json(coded, table, sorted(SITES)[:2])
     coded["sources"][0]["missing"] = [0.0]
-    with pytest.raises(ValueError, match="'north'.*each column"):
+    with pytest.raises(ValueError, match="'east'.*each column"):
         Record.from_json(coded, table, sorted(SITES))
 
 

@@ -87,7 +87,8 @@ def build(sample: Sample, table: Table, settings: Settings, learned: Learned, po
     )
     keep = np.append(np.arange(len(table.features)), len(model.parents) - 1)
     cut = np.ix_(keep, keep)
-    adjacency, strength, on_env = (array[lanes].mean(0) for array in learned.measured)
+    adjacency, strength, on_env = (np.abs(array[lanes]).mean(0) for array in learned.measured)
+    strength = np.where(learned.measured[1][lanes].mean(0) < 0, -strength, strength)
     found = None if learned.graphs is None else learned.graphs[position]
     if found is None:
         dag = extract_dag(strength[cut], settings.edge_threshold)

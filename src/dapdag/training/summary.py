@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
-from ..data.columns import Discrete, Variable, level_codes
+from ..data.columns import Discrete, Variable, level_codes, moments
 from ..data.domains import natural_positions
 from ..data.layout import sizes_of
 from ..data.schema import cell_faults, describe_column
@@ -118,8 +118,7 @@ def _label_summary(label: Variable, y: NDArray) -> tuple[int, tuple[float, ...]]
         code = level_codes(label.levels, known)
         shares = np.bincount(code[code >= 0], minlength=len(label.levels)) / len(known)
         return len(known), tuple(shares.tolist())
-    numbers = known.astype(float)
-    return len(known), (float(numbers.mean()), float(numbers.std()))
+    return len(known), moments(known.astype(float))
 
 
 def _settings(settings: Settings) -> dict[str, Any]:

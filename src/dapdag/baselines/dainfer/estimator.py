@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._runtime.cache import compilation_cache
+from ..._runtime.warning import MethodWarning
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ..._sklearn.checks import as_frame, new_domains
 from ...data.columns import Standardised
@@ -59,6 +60,7 @@ class _DAInfer(DomainEstimator):
             warnings.warn(
                 f"nothing is next to {sample.label_name!r} in the graph: it is predicted from all "
                 "features, without adaptation",
+                MethodWarning,
                 stacklevel=2,
             )
         with compilation_cache():
