@@ -7,6 +7,7 @@ the digest's own place), so that damage is detected.
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
 
 FORMAT = "dapdag-model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 # The classes that a file may name, and their modules. A file cannot name a module to import.
 ESTIMATORS = {
@@ -49,12 +50,15 @@ READING: dict[str, Any] = {"missing": [], "decimal": None, "domain": None, "ids"
 
 _KEY = "dapdag"
 _NO_DIGEST = "0" * 64
+MAX_HEADER = 100_000_000  # bytes, as safetensors has it
+_DAMAGED = "it is not a safetensors file, or was cut short: copy it again, or save it again"
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file, as a whole or not at all.
 
-    A `random_state` that is a generator is not kept: the loaded estimator has None instead.
+    A `random_state` that is a generator and the path of a `checkpoint` are not kept: the loaded
+    estimator has None instead.
 
     Raises
     ------
@@ -94,9 +98,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is damaged, not a model, or written by a newer dapdag.
     """
     try:
-        data = Path(path).read_bytes()
+        data = _read(Path(path))
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no model at {os.fspath(path)!r}") from None
+    except ValueError as error:
+        raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
     try:
         header, arrays = _from_bytes(data)
         estimator = _unfitted(header)
@@ -104,6 +110,34 @@ def load(path: str | os.PathLike[str]) -> Any:
     except ValueError as error:
         raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
     return estimator
+
+
+def _read(path: Path) -> bytes:
+    """The whole file, unless its header says already that it is none of ours."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        if len(start) < 8 or length > min(size - 8, MAX_HEADER):
+            raise ValueError(_DAMAGED)
+        start += file.read(length)
+        _header(start)
+        if (whole := _end_of_arrays(start)) != size:
+            raise ValueError(
+                f"it is damaged, it has {size:,} bytes and should have {whole:,}: copy it again "
+                "from where it was saved, or save the model again"
+            )
+        return start + file.read()
+
+
+def _end_of_arrays(start: bytes) -> int:
+    """Where the file ends, by the offsets of its arrays in its header."""
+    try:
+        entries = json.loads(start[8:])
+        ends = [one["data_offsets"][1] for key, one in entries.items() if key != "__metadata__"]
+        return len(start) + int(max(ends, default=0))
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(_DAMAGED) from error
 
 
 def _to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
@@ -156,15 +190,14 @@ def _from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
 def _header(data: bytes) -> dict[str, Any]:
     """The JSON text in the header of a safetensors file: 8 bytes for its length, then it."""
     length = int.from_bytes(data[:8], "little")
-    damaged = "it is not a safetensors file, or was cut short: copy it again, or save it again"
     if len(data) < 8 or length > len(data) - 8:
-        raise ValueError(damaged)
+        raise ValueError(_DAMAGED)
     try:
         outer = json.loads(data[8 : 8 + length])
         metadata = outer.get("__metadata__", {})
         text = metadata.get(_KEY)
     except (AttributeError, ValueError, RecursionError) as error:
-        raise ValueError(damaged) from error
+        raise ValueError(_DAMAGED) from error
     if text is None:
         raise ValueError(
             "it is a safetensors file of another program, not a model that dapdag saved"
@@ -201,7 +234,10 @@ def _given(name: str, value: Any) -> Any:
         return _decode_graph(value)
     if name == "categorical_features" and isinstance(value, list):
         return [decode_scalar(v) for v in value]
-    return decode_scalar(value)
+    found = decode_scalar(value)
+    if isinstance(found, float) and not math.isfinite(found):
+        raise ValueError(f"its parameter {name} is {found}: save the model again")
+    return found
 
 
 def _restore(estimator: Any, header: Mapping[str, Any], arrays: Arrays) -> None:
@@ -257,8 +293,8 @@ def _param(name: str, value: Any) -> Any:
         return _encode_graph(value)
     if name == "random_state" and not isinstance(value, Integral):
         return None
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
+    if name == "checkpoint":
+        return None  # a path of this machine says nothing about the model
     if name == "categorical_features" and value is not None and not isinstance(value, str):
         return [encode_scalar(v, f"an element of {name}") for v in value]
     return encode_scalar(value, f"the parameter {name}")

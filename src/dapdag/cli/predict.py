@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._environments import show_environments, warn_of_outsiders
+from ._environments import show_environments
 from ._shared import (
     Decimal,
     Domain,
@@ -95,7 +95,6 @@ def predict(
     kept = [name for name in kept if name != rows.domain]
     say_step(f"Predicting {len(rows):,} rows")
     found = predict_table(fitted, rows, coverage=coverage, keep=kept, domain=rows.domain)
-    warn_of_outsiders(fitted, found.environments)
     if output is not None:
         write_table(found.table, output, float_format=PRECISION)
     if as_json:

@@ -40,7 +40,7 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
     """Fit on the sources; a method that needs the target's features at fit time gets them.
 
     The estimator's attribute ``needs_target`` says so. The target's rows then have the domain −1,
-    and no labels.
+    and no labels. Ctrl-C, which ends a training of dapdag early, ends the evaluation.
     """
     X, y, domain = split.X, split.y, split.sample_domain
     if getattr(estimator, "needs_target", False):
@@ -52,7 +52,10 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
         # Negative numbers would say that these rows are targets.
         domain = pd.factorize(domain)[0]
     given = {name: domain for name in ("sample_domain", "groups") if accepts(estimator.fit, name)}
-    return estimator.fit(X, y, **given)
+    fitted = estimator.fit(X, y, **given)
+    if getattr(getattr(fitted, "fitted_", None), "interrupted", False):
+        raise KeyboardInterrupt  # a training that was cut short is no result
+    return fitted
 
 
 def _with_unknown(y: pd.Series, n: int, task: str) -> pd.Series:

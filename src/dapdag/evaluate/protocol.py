@@ -12,6 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
 
 from dapdag._runtime.progress import progress as progress_bar
+from dapdag._runtime.warning import MethodWarning
 from dapdag.datasets.domain_data import DomainData
 from dapdag.evaluate.distances import describe_targets
 from dapdag.evaluate.evaluation import Evaluation
@@ -167,6 +168,7 @@ def _warn_of_failures(table: pd.DataFrame) -> None:
         warnings.warn(
             f"{method} failed in {len(part)} run(s), on the target(s) {where}: "
             f"{part['reason'].iloc[0].removeprefix('failed: ')}",
+            MethodWarning,
             stacklevel=3,
         )
 

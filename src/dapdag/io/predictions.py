@@ -50,7 +50,7 @@ def predict_table(
     """
     frame = new.rows.frame
     sites = adapt(model, new.X, new.site)
-    environments = sites.environment(model.coordinates_)
+    environments = sites.environments
     columns: dict[str, Any] = {name: frame[name].to_numpy() for name in keep}
     if new.site is not None:
         columns[domain or SITE] = new.site
