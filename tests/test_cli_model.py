@@ -115,8 +115,6 @@ def test_model_knows_the_names_of_its_sources(classes: Classes) -> None:
 
 def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the evaluation is asked; that it answers well is its own tests' concern."""
-    from types import SimpleNamespace
-
     from dapdag import load
 
     asked: dict[str, Any] = {}
@@ -124,19 +122,18 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
         {"target": ["h0"], "method": ["dapdag"], "metric": ["r2"], "value": [0.5]}
     )
 
-    def evaluation(estimators: dict[str, Any], data: Any, **more: Any) -> Any:
-        asked.update(estimators=estimators, data=data, **more)
-        return SimpleNamespace(scores=scores)
+    def assess(estimator: Any, data: Any, **more: Any) -> Any:
+        asked.update(estimator=estimator, data=data, **more)
+        return scores
 
-    monkeypatch.setattr("dapdag.evaluate.leave_one_domain_out", evaluation)
+    monkeypatch.setattr("dapdag.evaluate.assess", assess)
     output = numbers.folder / "assessed"
     done = dapdag(
         *("fit", numbers.data, "--label", "outcome", "--domain", "hospital", "-q"),
         *("--drop", "patient", "-o", output, "--assess", *TINY),
     )
     assert done.code == 0, done.err
-    (estimator,) = asked["estimators"].values()
-    assert estimator.max_epochs == 6 and not hasattr(estimator, "graph_")
+    assert asked["estimator"].max_epochs == 6
     assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
     pd.testing.assert_frame_equal(load(output).assessment_, scores)
     inspected = json.loads(dapdag("inspect", output, "--json").out)

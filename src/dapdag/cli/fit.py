@@ -190,15 +190,10 @@ def _train(model: Any, study: Study) -> None:
 
 
 def _assessment(model: Any, study: Study, silent: bool) -> Any:
-    from sklearn.base import clone
-
-    from dapdag.evaluate import leave_one_domain_out
+    from dapdag import evaluate
 
     with without_notes_on_absent_features():
-        found = leave_one_domain_out(
-            {"dapdag": clone(model).set_params(verbose=0)}, study.labelled(), progress=not silent
-        )
-    return found.scores
+        return evaluate.assess(model, study.labelled(), progress=not silent)
 
 
 def _schema(study: Study) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Every domain as the unseen target once: scores, validation, distances, comparisons and tables."""
 
+from dapdag.evaluate.assessment import assess
 from dapdag.evaluate.clinical.estimates import STATISTICS, Statistic
 from dapdag.evaluate.clinical.validation import Validation
 from dapdag.evaluate.evaluation import Evaluation
@@ -15,6 +16,7 @@ __all__ = [
     "Metric",
     "Statistic",
     "Validation",
+    "assess",
     "leave_one_domain_out",
     "primary_metric",
     "reference_models",

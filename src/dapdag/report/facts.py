@@ -17,9 +17,12 @@ from .._runtime.text import level, listing
 from .._sklearn.sites import adapt
 from ..data.schema import Column, cell_faults, describe_column
 from ..effects import EnvironmentEffects, column_variables, environment_effects
+from ..evaluate.clinical.stored import Assessed, from_assessment, score_rows
+from ..evaluate.clinical.validation import Validation
 from ..evaluate.prediction import COVERAGE
 from ..record import Record
 from .scores import NewScores, score_new
+from .validated import validated_new
 
 Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
@@ -46,6 +49,7 @@ class New:
     warnings: tuple[str, ...]
     truth: NDArray | None  # labels, where known
     scores: NewScores | None
+    validation: Validation | None = None  # of the predictions, where labels are known
 
     @property
     def rows(self) -> int:
@@ -73,6 +77,7 @@ class Facts:
     interrupted: bool
     assessment: pd.DataFrame | None
     new: New | None
+    validated: Assessed | None = None  # statistics of the left-out sites, where they were kept
 
     def __post_init__(self) -> None:
         absent = [] if self.assessment is None else set(ASSESSED) - set(self.assessment)
@@ -128,7 +133,8 @@ def gather(
         effect_owner=column_variables(table),
         history=model.history_,
         interrupted=bool(model.fitted_.interrupted),
-        assessment=model.assessment_,
+        assessment=score_rows(model.assessment_),
+        validated=from_assessment(model.assessment_),
         new=None if X is None else _new(model, X, sample_domain, y),
     )
 
@@ -165,6 +171,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         warnings=tuple(said),
         truth=truth,
         scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
+        validation=validated_new(model, truth, mean, probability, [domains[c] for c in codes]),
     )
 
 

@@ -88,8 +88,9 @@ class MixedEffects:
     Sigrist (2022), Gaussian process boosting, JMLR 23.
     """
 
-    def __init__(self, booster: Any, regression: bool) -> None:
+    def __init__(self, booster: Any, regression: bool, centre: float, spread: float) -> None:
         self._booster, self._regression = booster, regression
+        self._centre, self._spread = centre, spread
 
     @staticmethod
     def fit(
@@ -104,8 +105,11 @@ class MixedEffects:
         if not regression and y.max() > 1:
             raise ValueError("GPBoost is for numbers and for two classes")
         likelihood = "gaussian" if regression else "bernoulli_logit"
-        parameters = {"verbose": -1, "num_threads": 1, "seed": random_state, **settings}
         rest, valid = _sites(y, site, regression, random_state)
+        # The trees' steps are as long as the label's variance is small: it is standardised.
+        centre, spread = (float(y.mean()), float(y.std()) or 1.0) if regression else (0.0, 1.0)
+        y = (y - centre) / spread
+        parameters = {"verbose": -1, "num_threads": 1, "seed": random_state, **settings}
         rounds = DEFAULT_ROUNDS
         if valid is not None:
             model = module.GPModel(group_data=site[rest], likelihood=likelihood)
@@ -129,7 +133,7 @@ class MixedEffects:
             gp_model=model,
             verbose_eval=False,
         )
-        return MixedEffects(booster, regression)
+        return MixedEffects(booster, regression, centre, spread)
 
     def predict(self, Z: Array) -> Array:
         unknown = np.full(len(Z), -1)
@@ -137,7 +141,9 @@ class MixedEffects:
             data=Z, group_data_pred=unknown, predict_var=False, pred_latent=False
         )
         mean = np.asarray(found["response_mean"], dtype=np.float64)
-        return mean if self._regression else np.column_stack([1 - mean, mean])
+        if self._regression:
+            return self._centre + self._spread * mean
+        return np.column_stack([1 - mean, mean])
 
 
 def _parts(

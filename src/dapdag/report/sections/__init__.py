@@ -13,6 +13,8 @@ from .environments import environments
 from .graph import graph
 from .left_out import left_out
 from .predictions import predictions
+from .tripod import tripod
+from .validation import validation
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ SECTIONS = (
     Section("predictions", "Predictions and how sure they are", predictions),
     Section("graph-section", "The graph behind the prediction", graph),
     Section("left-out", "How well a site is predicted that was left out", left_out),
+    Section("validation", "Validation, with confidence intervals", validation),
     Section("calibration", "Do the predictions mean what they say?", calibration),
     Section("cells", "What was missing or out of range", cells),
     Section("limits", "What this report cannot tell", limits),
     Section("making", "How it was made", making),
+    Section("tripod", "For the article: TRIPOD checklist", tripod),
 )
