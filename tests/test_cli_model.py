@@ -522,13 +522,13 @@ def test_interrupted_assessment_keeps_the_model_and_no_scores(
     numbers: Numbers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dapdag import load
-    from dapdag.evaluate import leave_one_domain_out
+    from dapdag.evaluate import assess
 
     def at_last(*given: Any, **more: Any) -> Any:
         interrupt_label_stage(monkeypatch)
-        return leave_one_domain_out(*given, **more)
+        return assess(*given, **more)
 
-    monkeypatch.setattr("dapdag.evaluate.leave_one_domain_out", at_last)
+    monkeypatch.setattr("dapdag.evaluate.assess", at_last)
     output = numbers.folder / "unassessed.dapdag"
     done = dapdag("fit", numbers.data, "-o", output, "--assess", *FIT)
     assert done.code == 130 and "without its assessment" in done.err
