@@ -140,6 +140,24 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
     assert inspected["assessed"] and sum(inspected["prediction"]["experts"].values()) == 1
 
 
+def test_settings_are_chosen_by_left_out_sites(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dapdag import load
+    from dapdag.evaluate import tuning
+
+    monkeypatch.setattr(tuning, "TUNED", {"as set": {}, "hidden=5": {"hidden": 5}})
+    output = numbers.folder / "tuned"
+    given = ("fit", numbers.data, "--label", "outcome", "--domain", "hospital")
+    more = ("--drop", "patient", "-o", output, "--tune", "--json", *TINY)
+    done = dapdag(*given, *more)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)["tuned"]
+    assert set(found["means"]) == {"as set", "hidden=5"} and found["metric"] == "r2"
+    assert load(output).hidden == (4 if found["chosen"] == "as set" else 5)
+    assert_one_line(dapdag(*given, *more[:5], "-q", "--tune-minutes", "0"), "--tune-minutes")
+
+
 def test_site_with_one_row_is_learned_from_with_a_warning(numbers: Numbers) -> None:
     from dapdag import load
 
