@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
@@ -125,7 +124,9 @@ class Sites:
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
         mean, std = self.numbers()
-        half = norm.ppf(0.5 + coverage / 2) * std
+        assert self.label.variance is not None
+        quantile = self.model.calibration.quantile(0.5 + coverage / 2, self.label.variance[:, 0])
+        half = quantile * std
         return np.column_stack([mean - half, mean + half])
 
     def probabilities(self) -> NDArray[np.float64]:
