@@ -1,4 +1,4 @@
-"""A fitted estimator as one file, and back.
+"""A fitted estimator as one file, and back; so a site that is known, with its model.
 
 The file is a safetensors file: the arrays as tensors, and everything else as one JSON text in its
 header. Reading it runs no code. The text holds a SHA-256 of the whole file (computed with zeros in
@@ -24,8 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._runtime.files import atomic_write_bytes
+from ._sklearn.mixins import WithEnvironments
+from ._sklearn.site_model import SiteModel
 from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
+from .storage.site import PREFIX, decode_site, encode_site
 
 FORMAT = "dapdag-model"
 FORMAT_VERSION = 4
@@ -62,6 +65,14 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         If a column, a domain or a class is named by anything but a string, number or bool.
     """
     check_is_fitted(estimator)
+    if isinstance(estimator, SiteModel):
+        atomic_write_bytes(path, _to_bytes(*_encode_at_site(estimator)))
+        return
+    atomic_write_bytes(path, _to_bytes(*_encode(estimator)))
+
+
+def _encode(estimator: Any) -> tuple[dict[str, Any], Arrays]:
+    """A fitted estimator as a header and arrays."""
     name = type(estimator).__name__
     if name not in ESTIMATORS or _class(name) is not type(estimator):
         raise ValueError(f"cannot save a {name}: only {', '.join(ESTIMATORS)} can be saved")
@@ -80,11 +91,19 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         header["reading"] = estimator.reading_
     if estimator.assessment_ is not None:
         header["assessment"] = encode_frame(estimator.assessment_, "assessment_")
-    atomic_write_bytes(path, _to_bytes(header, arrays))
+    return header, arrays
+
+
+def _encode_at_site(site: SiteModel) -> tuple[dict[str, Any], Arrays]:
+    """The model of a site, with what is known of the site."""
+    header, arrays = _encode(site.estimator)
+    about, own = encode_site(site.known_)
+    return header | {"site": about}, arrays | own
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read an estimator that `save` wrote; it predicts to the bit what the saved one did.
+    """Read an estimator, or a known site, that `save` wrote; it predicts to the bit what the saved
+    one did.
 
     Raises
     ------
@@ -99,11 +118,24 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise FileNotFoundError(f"there is no model at {os.fspath(path)!r}") from None
     try:
         header, arrays = _from_bytes(data)
+        own = {name: arrays.pop(name) for name in list(arrays) if name.startswith(PREFIX)}
         estimator = _unfitted(header)
         _restore(estimator, header, arrays)
+        about = header.get("site")
+        return estimator if about is None and not own else _at_site(estimator, about, own)
     except ValueError as error:
         raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
-    return estimator
+
+
+def _at_site(estimator: Any, about: Any, arrays: Arrays) -> SiteModel:
+    """The known site of a fitted estimator."""
+    if not isinstance(estimator, WithEnvironments) or not isinstance(about, dict):
+        raise ValueError("its site does not go with its model: save the site again")
+    try:
+        return estimator._site_model(decode_site(about, arrays, estimator.fitted_.model))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        what = str(error) if isinstance(error, ValueError) else repr(error)
+        raise ValueError(f"its site does not go with its model ({what})") from error
 
 
 def _to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from . import (
+    adapt,
     demo,
     doctor,
     environments,
@@ -101,6 +102,7 @@ def _options(
 for panel, command in (
     ("Learn and predict", fit.fit),
     ("Learn and predict", predict.predict),
+    ("Learn and predict", adapt.adapt),
     ("Learn and predict", evaluate.evaluate),
     ("Learn and predict", impute.impute),
     ("Look into a model", inspect.inspect),

@@ -16,14 +16,21 @@ from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
 
 
 class KnownSite:
-    """What the rows of a site say about it under a fitted model, inferred when first asked for."""
+    """What the rows of a site say about it under a fitted model, inferred when first asked for.
 
-    def __init__(self, model: FittedModel, evidence: Evidence) -> None:
-        self.model, self.evidence = model, evidence
+    `given` is the estimate, where it was saved with the rows.
+    """
+
+    def __init__(
+        self, model: FittedModel, evidence: Evidence, given: SiteEstimate | None = None
+    ) -> None:
+        self.model, self.evidence, self._given = model, evidence, given
 
     @functools.cached_property
     def env(self) -> EnvPosterior:
         """Posterior of E under each member."""
+        if self._given is not None:
+            return self._given.env
         evidence = self.evidence
         some = evidence.rows(REFINE_ROWS)
         return environment_at(self.model, evidence.summary, some, evidence.n_rows)
@@ -36,7 +43,7 @@ class KnownSite:
     @property
     def estimate(self) -> SiteEstimate:
         """E, the site's effects on mechanisms, and the experts' weights: what scores rows."""
-        return self._inferred[0]
+        return self._inferred[0] if self._given is None else self._given
 
     @property
     def label_of_kept(self) -> LabelDistribution:
