@@ -17,7 +17,6 @@ from dapdag import DAPDAGClassifier, DAPDAGRegressor, SiteModel
 from dapdag.data.rows import RowEncoder
 from dapdag.datasets import make_regression_domains
 from dapdag.inference import evidence
-from dapdag.inference.site import KnownSite
 
 QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2, "n_members": 2, "n_draws": 4}
 ROWS = 120
@@ -110,12 +109,12 @@ def test_yesterday_and_today_make_both(case, kept, monkeypatch):
     est, X, _ = case
     for module in (evidence, dapdag.inference.site):
         monkeypatch.setattr(module, "SITE_ROWS", kept)
-    monkeypatch.setattr(dapdag.inference.site, "EFFECT_ROWS", 40)
+    monkeypatch.setattr(dapdag.inference.prediction, "EFFECT_ROWS", 40)
     whole = est.at(X)
     parts = est.at(X[:13]).update(X[13:50]).update(X[50:])
     assert parts.n_rows_ == len(X)
-    assert len(parts.known_.evidence.position) == min(kept, len(X))
-    assert_array_equal(parts.known_.evidence.position, whole.known_.evidence.position)
+    assert len(parts.known_.evidence.kept.key) == min(kept, len(X))
+    assert_array_equal(parts.known_.evidence.kept.key, whole.known_.evidence.kept.key)
     assert_allclose(parts.environment_.iloc[0, :2], whole.environment_.iloc[0, :2], rtol=1e-4)
     assert_allclose(answers(parts, X), answers(whole, X), rtol=1e-3, atol=1e-4)
 
@@ -270,7 +269,4 @@ def test_what_a_known_site_keeps_is_bounded(numbers, monkeypatch):
     monkeypatch.setattr(evidence, "SITE_ROWS", 30)
     site = est.at(X)
     kept = site.known_.evidence
-    assert kept.n_rows == len(X) and len(kept.kept.values) == 30
-    # no part of the table is preferred
-    assert 20 < kept.position.mean() < 100
-    assert isinstance(site.known_, KnownSite)
+    assert kept.n_rows == len(X) and len(kept.kept.data.values) == 30

@@ -175,7 +175,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     Attributes
     ----------
     graph_ : networkx.DiGraph over the columns and the label, always acyclic. Edges have `weight`
-        (filter norm) and `effect` (root-mean-square derivative in standard deviations), nodes
+        (filter norm) and `effect` (root-mean-square derivative in standard deviations, with the
+        sign of the mean one; without sign where a variable has several levels), nodes
         `environment` (how strongly E acts); `graph_.graph["removed"]` lists the edges that were
         removed to break cycles.
     edge_probability_ : DataFrame of the probability of every edge, causes in rows; not in the

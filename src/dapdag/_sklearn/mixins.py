@@ -44,7 +44,7 @@ class WithEnvironments(NetworkEstimator):
         `outside`: the mean of E lies outside the range of the sources, or some feature is out of
         distribution whatever E (see `unexplained`).
         """
-        return adapt(self, X, sample_domain).environment(self.coordinates_)
+        return adapt(self, X, sample_domain).environments
 
     def unexplained(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
         """How much less likely each feature is than in the source that it fits worst, given E.

@@ -30,6 +30,7 @@ from .notices import (
     warn_of_absent_features,
     warn_of_contradiction,
     warn_of_novel_features,
+    warn_of_outsiders,
     warn_of_unknown_values,
 )
 
@@ -141,7 +142,11 @@ class SiteModel(MixedTableEstimator):
         model = self.known_.model
         warn_of_absent_features(model, X, NEW_DOMAIN)
         warn_of_contradiction(model, NEW_DOMAIN, self.known_.estimate)
-        warn_of_novel_features(model, [NEW_DOMAIN], self.known_.unexplained[None])
+        novel = self.known_.unexplained[None]
+        warn_of_novel_features(model, [NEW_DOMAIN], novel)
+        if model.formulation.uses_environment:
+            sources = self.estimator.source_environments_
+            warn_of_outsiders(model, sources, self.environment_, is_novel(novel))
 
     def _label(self, X: Any) -> LabelDistribution:
         """The label's distribution of rows of this site."""

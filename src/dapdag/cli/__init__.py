@@ -24,6 +24,7 @@ from . import (
     predict,
     report,
     reproduce,
+    validate,
 )
 from ._help import Command, Commands
 from ._shared import (
@@ -104,6 +105,7 @@ for panel, command in (
     ("Learn and predict", predict.predict),
     ("Learn and predict", adapt.adapt),
     ("Learn and predict", evaluate.evaluate),
+    ("Learn and predict", validate.validate),
     ("Learn and predict", impute.impute),
     ("Look into a model", inspect.inspect),
     ("Look into a model", graph.graph),

@@ -173,9 +173,12 @@ def reason(error: ValueError | OSError) -> str:
 
 @contextlib.contextmanager
 def without_notes_on_absent_features() -> Iterator[None]:
-    """Where every site is left out in turn, and the user knows what each of them lacks."""
+    """Where every site is left out in turn: what each lacks is known, and where it lies is told."""
+    from dapdag.warnings import DataWarning, MissingFeatureWarning, OutsideWarning
+
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="column .* has (no|a) value in .*the domain")
+        for category in (DataWarning, MissingFeatureWarning, OutsideWarning):
+            warnings.simplefilter("ignore", category)
         yield
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._environments import environment_records, show_environments, warn_of_outsiders
+from ._environments import environment_records, show_environments
 from ._shared import (
     Decimal,
     Domain,
@@ -77,7 +77,7 @@ def adapt(
     say_step(f"Adapting to {len(rows.X):,} rows")
     known = fitted.update(rows.X) if hasattr(fitted, "known_") else fitted.at(rows.X)
     environment = known.environment_.rename(index={"new": site or "new"})
-    warn_of_outsiders(known.estimator, environment)
+
     known.save(output)
     if as_json:
         print_json(_summary(known, environment, output))

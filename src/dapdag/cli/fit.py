@@ -10,6 +10,7 @@ import typer
 
 from dapdag._runtime.text import significant
 
+from ._keep import save_interrupted, save_model
 from ._shared import (
     Categorical,
     DataFiles,
@@ -25,6 +26,7 @@ from ._shared import (
     Task,
     print_json,
     reading,
+    say,
     silently,
     tell,
     without_notes_on_absent_features,
@@ -112,28 +114,42 @@ def fit(
         from ._study import show_study
 
         show_study(study, [str(path) for path in data])
-    if dry_run:
+    if dry_run and not settings:
         if as_json:
             print_json(_schema(study))
         return
     say_step("Loading JAX")
     model = _estimator(study, settings or [], verbose=0 if silent else 1)
+    if dry_run:
+        if as_json:
+            print_json(_schema(study))
+        return
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
-    _train(model, study)
-    seconds = time.perf_counter() - started
-    model.reading_ = {
+    told = {
         "missing": list(how.missing),
         "decimal": how.decimal,
         "domain": None if domain is None else clean(domain),
         "ids": expand(ids or (), columns, "--id", str(data[0])),
         "dropped": expand(drop or (), columns, "--drop", str(data[0])),
     }
-    model.save(output)
+    try:
+        _train(model, study)
+    except KeyboardInterrupt:
+        model.set_params(verbose=0).reading_ = told
+        save_interrupted(model, output)
+        raise
+    model.set_params(verbose=0).reading_ = told
+    seconds = time.perf_counter() - started
+    save_model(model, output)
     if assess:
         say_step("Predicting each site from the others")
-        model.assessment_ = _assessment(model, study, silent)
-        model.save(output)
+        try:
+            model.assessment_ = _assessment(model, study, silent)
+        except KeyboardInterrupt:
+            say(f"the model is in {output}, without its assessment, which was interrupted")
+            raise
+        save_model(model, output)
     if as_json:
         print_json({**_schema(study), **_training(model, seconds), "model": str(output)})
     elif not quiet:
@@ -156,14 +172,21 @@ def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
     from ._settings import parse_settings
 
     chosen: type = DAPDAGRegressor if study.task == "regression" else DAPDAGClassifier
-    return chosen(**parse_settings(settings, chosen), verbose=verbose)
+    model = chosen(**parse_settings(settings, chosen), verbose=verbose)
+    model._settings()  # complains of values that are not allowed
+    return model
 
 
 def _train(model: Any, study: Study) -> None:
-    from dapdag._sklearn.network import fit_or_interrupt
+    """What the columns may give away was told when the study was prepared."""
+    import warnings
 
-    fit_or_interrupt(model, study.X, study.y, study.sample_domain)
-    model.set_params(verbose=0)
+    from dapdag._sklearn.network import fit_or_interrupt
+    from dapdag.warnings import DataWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        fit_or_interrupt(model, study.X, study.y, study.sample_domain)
 
 
 def _assessment(model: Any, study: Study, silent: bool) -> Any:
@@ -193,6 +216,8 @@ def _schema(study: Study) -> dict[str, Any]:
 
 
 def _training(model: Any, seconds: float) -> dict[str, Any]:
+    from dapdag._sklearn.shares import prediction_parts
+
     loss = float(model.history_["validation"].min())
     return {
         "epochs": int(model.n_epochs_),
@@ -200,6 +225,7 @@ def _training(model: Any, seconds: float) -> dict[str, Any]:
         "validation_loss": loss if loss == loss else None,
         "edges": model.graph_.number_of_edges(),
         "parents_of_label": _parents(model),
+        **prediction_parts(model),
     }
 
 
@@ -209,6 +235,8 @@ def _parents(model: Any) -> list[str]:
 
 
 def _show_training(model: Any, seconds: float, output: Path) -> None:
+    from dapdag._sklearn.shares import parts_in_words
+
     from ._show import print_lines
 
     found = _training(model, seconds)
@@ -218,6 +246,7 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"
         + ("" if loss is None else f", validation loss {significant(loss)}."),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
+        parts_in_words(model),
     )
     typer.echo(f"\nWrote {output}. Next:")
     typer.echo(f"  dapdag predict {output} NEW.csv")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._environments import show_environments, warn_of_outsiders
+from ._environments import show_environments
 from ._shared import (
     Decimal,
     Domain,
@@ -103,7 +103,6 @@ def predict(
     predict_rows = predict_at_site if at_site else predict_table
     found = predict_rows(fitted, rows, coverage=coverage, keep=kept, domain=rows.domain)
     sources = fitted.estimator if at_site else fitted
-    warn_of_outsiders(sources, found.environments)
     if output is not None:
         write_table(found.table, output, float_format=PRECISION)
     if as_json:

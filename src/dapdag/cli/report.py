@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ._labels import outcomes
 from ._shared import (
     Decimal,
     Domain,
@@ -32,6 +33,12 @@ def report(
         Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")
     ] = Path("report.html"),
     domain: Domain = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Outcome in the new table, to show how well it is predicted."
+        ),
+    ] = None,
     separator: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -48,24 +55,28 @@ def report(
     Examples:
       dapdag report heart.dapdag
       dapdag report heart.dapdag new.csv --domain hospital -o report.html
+      dapdag report heart.dapdag new.csv --label died -o report.html
     """
     say_step = silently if quiet or as_json else tell
     from dapdag.io import check_output, read_new_rows
 
     check_output(output, (".html", ".htm"), [model, *(new or ())])
-    if domain is not None and not new:
-        raise ValueError("--domain names a column of the new table: give one after the model")
+    for option, given in (("--domain", domain), ("--label", label)):
+        if given is not None and not new:
+            raise ValueError(f"{option} names a column of the new table: give one after the model")
     say_step("Loading")
     from dapdag.report import write_report
 
     fitted = load_model(model)
-    X = site = None
+    X = site = y = None
     if new:
         how = reading(separator, decimal, encoding, missing)
-        rows = read_new_rows(fitted, new, domain=domain, reading=how)
+        beside = [] if label is None else [label]
+        rows = read_new_rows(fitted, new, domain=domain, keep=beside, reading=how)
         X, site = rows.X, rows.site
+        y = None if label is None else outcomes(fitted, rows, label)
     say_step("Writing the report")
-    write_report(fitted, output, X=X, sample_domain=site)
+    write_report(fitted, output, X=X, sample_domain=site, y=y)
     if as_json:
         print_json({"output": str(output)})
     elif not quiet:

@@ -46,20 +46,18 @@ def encode(model: FittedModel, chunks: Chunks) -> EnvPosterior:
 def summarise(model: FittedModel, chunks: Chunks) -> Summary:
     """The encoder's summary of all rows of one site, per member: [members, dim]."""
 
-    def part(data: Encoded, present: NDArray[np.float32]) -> Summary:
-        found = _summarise(
-            model.sizes,
-            model.layout,
-            model.vectors,
-            model.prior_precision,
-            data.values,
-            data.observed,
-            present,
-        )
-        # Sums over chunks are kept in double precision: a million rows must not lose the last.
-        return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
+    parts = chunks.map(lambda data, present: summarise_piece(model, data, present))
+    return sum((found for _, found in parts), start=no_rows(model))
 
-    return sum((found for _, found in chunks.map(part)), start=no_rows(model))
+
+def summarise_piece(model: FittedModel, data: Encoded, present: NDArray[np.float32]) -> Summary:
+    """The encoder's summary of some padded rows; 0 without environments, which nothing needs."""
+    if not model.formulation.uses_environment:
+        return no_rows(model)
+    about = model.sizes, model.layout, model.vectors, model.prior_precision
+    found = _summarise(*about, data.values, data.observed, present)
+    # Sums over chunks are kept in double precision: a million rows must not lose the last.
+    return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
 
 
 def environment_of(model: FittedModel, summary: Summary) -> EnvPosterior:

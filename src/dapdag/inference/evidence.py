@@ -1,7 +1,8 @@
 """What is kept of a site's rows: the encoder's sums over all of them, and some of the rows.
 
-Sums add up, and which rows are kept depends on their positions alone: a site whose rows arrive in
-parts, today and tomorrow, is known as well as one whose rows arrive at once. Memory is bounded.
+Sums add up, and which rows are kept depends on their contents alone: a site whose rows arrive in
+another order, or in parts, today and tomorrow, is known as well as one whose rows arrive at once.
+Memory is bounded.
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,39 @@ from ..data.chunks import Chunks
 from ..data.layout import Encoded, take
 from ..model import Summary
 from ..model.constants import SITE_ROWS
-from .environment import no_rows, summarise
+from .environment import no_rows, summarise_piece
 from .fitted import FittedModel
+from .unknown_levels import level_counts
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a site, at most `SITE_ROWS`, in the order of their keys.
+
+    Keys are `row_keys`: every row of the site is kept with the same probability. While none was
+    left out they depend on the set of rows alone, and not on how it was divided.
+    """
+
+    data: Encoded
+    key: NDArray[np.uint64]
+
+    @staticmethod
+    def of(data: Encoded) -> "Rows":
+        return _smallest(data, row_keys(data))
+
+    def __add__(self, other: "Rows") -> "Rows":
+        """Those of both with the smallest keys: a sample of all rows that both stand for."""
+        both = Encoded(
+            np.concatenate([self.data.values, other.data.values]),
+            np.concatenate([self.data.observed, other.data.observed]),
+        )
+        if len(both.values) <= SITE_ROWS:
+            return Rows.of(both)
+        return _smallest(both, np.concatenate([self.key, other.key]))
+
+    def head(self, most: int) -> Encoded:
+        """At most so many, which stand for all of them."""
+        return take(self.data, slice(0, most))
 
 
 @dataclass(frozen=True)
@@ -25,27 +57,16 @@ class Evidence:
     ----------
     n_rows : how many rows the site has.
     summary : the encoder's sums over all of them, per member.
-    kept : at most `SITE_ROWS` of them, in the order of their arrival, without labels.
-    position : which rows these are.
-    labelled, labelled_position : the same of the rows whose label is known, with it.
+    kept : some of them, without labels.
+    labelled : some of those whose label is known, with it.
+    levels : cells of discrete features, and those of unknown levels, see `level_counts`.
     """
 
     n_rows: int
     summary: Summary
-    kept: Encoded
-    position: NDArray[np.int64]
-    labelled: Encoded
-    labelled_position: NDArray[np.int64]
-
-    def sample(self, most: int) -> NDArray[np.intp]:
-        """Which of the kept rows, at most so many, stand for all rows of the site."""
-        if len(self.position) <= most:
-            return np.arange(len(self.position))
-        return np.sort(np.argsort(_priority(self.position), kind="stable")[:most])
-
-    def rows(self, most: int) -> Encoded:
-        """At most so many rows that stand for all rows of the site."""
-        return take(self.kept, self.sample(most))
+    kept: Rows
+    labelled: Rows
+    levels: NDArray[np.int64]  # [2, features]
 
 
 def gather(model: FittedModel, chunks: Chunks, y: NDArray | None = None) -> Evidence:
@@ -57,42 +78,56 @@ def add_rows(
     model: FittedModel, before: Evidence, chunks: Chunks, y: NDArray | None = None
 ) -> Evidence:
     """The evidence with further rows of the same site."""
-    uses = model.formulation.uses_environment
-    more = summarise(model, chunks) if uses else no_rows(model)
-    new = before.n_rows + np.arange(len(chunks.X))
-    old, fresh = _kept(before.position, new)
-    kept = _joined(take(before.kept, old), chunks.encoded(fresh))
-    position = np.concatenate([before.position[old], new[fresh]])
-    labelled, labelled_position = before.labelled, before.labelled_position
-    if y is not None:
-        known = np.flatnonzero(~np.isnan(y).any(1))
-        old, some = _kept(labelled_position, new[known])
-        fresh = known[some]
-        more_labels = _with_label(model, chunks.encoded(fresh), y[fresh])
-        labelled = _joined(take(labelled, old), more_labels)
-        labelled_position = np.concatenate([labelled_position[old], new[fresh]])
-    return Evidence(
-        *(before.n_rows + len(new), before.summary + more),
-        *(kept, position, labelled, labelled_position),
-    )
+
+    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[Summary, Encoded]:
+        some = take(data, slice(0, int(present.sum())))
+        return summarise_piece(model, data, present), some
+
+    summary, kept, labelled = before.summary, before.kept, before.labelled
+    for rows, (more, data) in chunks.map(part):
+        summary, kept = summary + more, kept + Rows.of(data)
+        if y is not None:
+            known = np.flatnonzero(~np.isnan(y[rows]).any(1))
+            labelled += Rows.of(_with_label(model, take(data, known), y[rows][known]))
+    levels = before.levels + level_counts(model.table, chunks.X)
+    return Evidence(before.n_rows + len(chunks.X), summary, kept, labelled, levels)
 
 
-def _kept(
-    position: NDArray[np.int64], new: NDArray[np.int64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which of the rows before and of the new ones are kept: those of the least priority."""
-    every = np.concatenate([position, new])
-    keep = np.arange(len(every))
-    if len(every) > SITE_ROWS:
-        keep = np.sort(np.argpartition(_priority(every), SITE_ROWS)[:SITE_ROWS])
-    split = np.searchsorted(keep, len(position))
-    return keep[:split], keep[split:] - len(position)
+def row_keys(data: Encoded) -> NDArray[np.uint64]:
+    """A pseudo-random number of each row's cells; equal rows have different ones, the first of
+    them, the second and so on."""
+    content = _content_keys(data)
+    order = np.argsort(content, kind="stable")
+    ranked = content[order]
+    starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)])
+    counts = np.diff(np.append(starts, len(ranked)))
+    which = np.arange(len(ranked)) - np.repeat(starts, counts)
+    key = np.empty_like(content)
+    key[order] = _mixed(ranked + which.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return key
 
 
-def _joined(one: Encoded, other: Encoded) -> Encoded:
-    return Encoded(
-        np.concatenate([one.values, other.values]), np.concatenate([one.observed, other.observed])
-    )
+def _content_keys(data: Encoded) -> NDArray[np.uint64]:
+    """A number of each row's cells."""
+    cells = np.concatenate([data.values + np.float32(0.0), data.observed], axis=1)
+    key = np.zeros(len(cells), dtype=np.uint64)
+    for column in cells.view(np.uint32).T:  # + 0.0 has made -0.0 the same number as 0.0
+        key = (key ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return key
+
+
+def _mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finishing steps of splitmix64."""
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(key ^ (key >> np.uint64(31)))
+
+
+def _smallest(data: Encoded, key: NDArray[np.uint64]) -> Rows:
+    """The rows with the smallest keys, sorted by them."""
+    order = np.argsort(key, kind="stable")[:SITE_ROWS]
+    return Rows(take(data, order), key[order])
 
 
 def _with_label(model: FittedModel, data: Encoded, y: NDArray) -> Encoded:
@@ -104,18 +139,11 @@ def _with_label(model: FittedModel, data: Encoded, y: NDArray) -> Encoded:
     return Encoded(values, observed)
 
 
-def _priority(position: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A fixed pseudo-random number of each position (the mixing function of splitmix64)."""
-    z = (position.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
-
-
 def _nothing(model: FittedModel) -> Evidence:
     none = Encoded(
         np.zeros((0, model.sizes.columns), dtype=np.float32),
         np.zeros((0, model.sizes.variables), dtype=np.float32),
     )
-    nowhere = np.zeros(0, dtype=np.int64)
-    return Evidence(0, no_rows(model), none, nowhere, none, nowhere)
+    nothing = Rows(none, np.zeros(0, dtype=np.uint64))
+    levels = np.zeros((2, len(model.table.features)), dtype=np.int64)
+    return Evidence(0, no_rows(model), nothing, nothing, levels)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.chunks import Chunks, padded, spaced_rows
+from ..data.chunks import Chunks, padded
 from ..data.columns import Discrete
 from ..data.layout import Encoded, take
-from ..model.constants import EFFECT_ROWS, REFEREE_ROWS, SITE_ROWS, TEMPERATURES
+from ..model.constants import EFFECT_ROWS, REFEREE_ROWS, TEMPERATURES
 from .environment import clip_to_range, draws_of
 from .experts import evaluate_slots, label_support, network_moments
 from .fitted import EnvPosterior, FittedModel
@@ -25,6 +25,11 @@ class LabelDistribution:
 
     mean: NDArray[np.float64]  # [rows, label columns]
     variance: NDArray[np.float64] | None
+
+    def take(self, rows: NDArray[np.intp]) -> "LabelDistribution":
+        """The distribution at some of the rows."""
+        variance = None if self.variance is None else self.variance[rows]
+        return LabelDistribution(self.mean[rows], variance)
 
 
 @dataclass(frozen=True)
@@ -63,15 +68,16 @@ class Experts:
 
 
 def infer_site(
-    model: FittedModel, rows: Encoded, some: NDArray[np.intp], q: EnvPosterior
+    model: FittedModel, rows: Encoded, q: EnvPosterior
 ) -> tuple[SiteEstimate, LabelDistribution]:
     """What `rows` of a site whose E has the posterior `q` say about it, and their own labels.
 
-    `some` are those of them, at most `EFFECT_ROWS`, from which the effects are estimated.
+    They are in random order: effects are estimated from the first `EFFECT_ROWS`.
     """
     networks, squares = _network_moments(model, q, rows)
     site = SiteEstimate(q, (), np.zeros(0), model.combination.weights)
-    if model.effects is not None and len(some):
+    if model.effects is not None and len(rows.values):
+        some = slice(0, EFFECT_ROWS)
         site = _with_effects(model, site, take(rows, some), networks[:, some])
     found = _experts(model, site, rows, networks, squares)
     if isinstance(model.table.label, Discrete):
@@ -154,14 +160,6 @@ def experts_from(
 def _missing(model: FittedModel, rows: Encoded) -> NDArray[np.float32]:
     """[rows, features], 1 where a feature is missing."""
     return 1.0 - rows.observed[:, : len(model.table.features)]
-
-
-def predict_label(model: FittedModel, chunks: Chunks, q: EnvPosterior) -> LabelDistribution:
-    """The label's distribution for all rows of a site whose E has the posterior `q`."""
-    n = len(chunks.X)
-    kept = chunks.encoded(spaced_rows(n, SITE_ROWS))
-    site, label = infer_site(model, kept, spaced_rows(len(kept.values), EFFECT_ROWS), q)
-    return label if n <= SITE_ROWS else score_table(model, site, chunks)
 
 
 def score_table(model: FittedModel, site: SiteEstimate, chunks: Chunks) -> LabelDistribution:

@@ -7,12 +7,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.chunks import Chunks
-from ..model.constants import EFFECT_ROWS, NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
+from ..model.constants import NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
 from .environment import environment_at
-from .evidence import Evidence, gather
+from .evidence import Evidence, gather, row_keys
 from .fitted import EnvPosterior, FittedModel
 from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
+from .unknown_levels import with_unknown_levels
 
 
 class KnownSite:
@@ -32,13 +33,12 @@ class KnownSite:
         if self._given is not None:
             return self._given.env
         evidence = self.evidence
-        some = evidence.rows(REFINE_ROWS)
+        some = evidence.kept.head(REFINE_ROWS)
         return environment_at(self.model, evidence.summary, some, evidence.n_rows)
 
     @functools.cached_property
     def _inferred(self) -> tuple[SiteEstimate, LabelDistribution]:
-        evidence = self.evidence
-        return infer_site(self.model, evidence.kept, evidence.sample(EFFECT_ROWS), self.env)
+        return infer_site(self.model, self.evidence.kept.data, self.env)
 
     @property
     def estimate(self) -> SiteEstimate:
@@ -52,8 +52,11 @@ class KnownSite:
 
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:
-        """How much less likely each feature is than in its worst source: [features]."""
-        return novelty.unexplained(self.model, self.evidence.rows(NOVELTY_ROWS), self.env)
+        """How much less likely each feature is than in its worst source, unknown levels included:
+        [features]."""
+        model, evidence = self.model, self.evidence
+        excess = novelty.unexplained(model, evidence.kept.head(NOVELTY_ROWS), self.env)
+        return with_unknown_levels(model.table, evidence.levels, excess)
 
     def score(self, X: pd.DataFrame) -> LabelDistribution:
         """The label's distribution for rows of this site, row by row."""
@@ -73,6 +76,12 @@ class Site:
         return KnownSite(self.model, gather(self.model, self._chunks))
 
     @property
+    def _place(self) -> NDArray[np.intp]:
+        """Where each row of a small site stands among those that are kept, all of them."""
+        every = self._chunks.encoded(np.arange(len(self.X)))
+        return np.argsort(np.argsort(row_keys(every), kind="stable"), kind="stable")
+
+    @property
     def env(self) -> EnvPosterior:
         return self.known.env
 
@@ -84,5 +93,5 @@ class Site:
     def label(self) -> LabelDistribution:
         """The label's distribution, row by row."""
         if len(self.X) <= SITE_ROWS:
-            return self.known.label_of_kept
+            return self.known.label_of_kept.take(self._place)
         return score_table(self.model, self.known.estimate, self._chunks)

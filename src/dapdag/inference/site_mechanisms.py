@@ -87,7 +87,7 @@ def mechanisms_at(site: KnownSite) -> pd.DataFrame:
         return pd.DataFrame(columns=list(COLUMNS), index=pd.Index([], name="variable"))
     prior = model.effects
     assert prior is not None
-    rows = site.evidence.rows(EFFECT_ROWS)
+    rows = site.evidence.kept.head(EFFECT_ROWS)
     shares, env, temperature = graph_setting(model, estimate.env)
     slots = evaluate_slots(model, shares, env, padded(rows), len(rows.values), labelled=False)
     support = label_support(model)

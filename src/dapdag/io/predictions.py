@@ -67,7 +67,7 @@ def predict_table(
     domain : name for the column of sites; `site` if they came from the names of files
     """
     sites = adapt(model, new.X, new.site)
-    environments = sites.environment(model.coordinates_)
+    environments = sites.environments
     if hasattr(model, "classes_"):
         found = _class_columns(model.classes_, sites.probabilities())
     else:

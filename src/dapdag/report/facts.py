@@ -137,7 +137,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sites = adapt(model, X, sample_domain)
-        environments = sites.environment(model.coordinates_)
+        environments = sites.environments
         probability, std = None, None
         if model._regression:
             mean, std = sites.numbers()

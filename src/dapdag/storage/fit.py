@@ -53,6 +53,12 @@ _SHAPES = {
     "env_strength": ("variables",),
     "history": ("epochs", "terms"),
 }
+# What prediction computes with.
+_FINITE = (
+    *("vectors", "parents", "source_mean", "source_variance", "label_scale", "missing_penalty"),
+    *("expert_weights", "agreement", "effect_mean", "effect_variance", "effect_noise", "normal"),
+    *("mean_log_prevalence",),
+)
 _DTYPES = {"vectors": "float32", "parents": "float32", "mask": "bool"}
 
 
@@ -117,7 +123,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
     if formulation.acyclicity not in ACYCLICITY:
         raise ValueError(f"acyclicity is the unknown {formulation.acyclicity!r}")
     prior_precision = decode_scalar(header["prior_precision"])
-    if not prior_precision > 0:
+    if not 0 < prior_precision < np.inf:
         raise ValueError(f"prior_precision is {prior_precision!r}")
     inflation = float(header["inflation"])
     if not 1 <= inflation < np.inf:
@@ -235,6 +241,8 @@ def _check_arrays(
                 raise ValueError(
                     f"the array {name!r} has shape {array.shape}, expected {known[axis]} {axis}"
                 )
+        if name in _FINITE and not np.isfinite(array).all():
+            raise ValueError(f"the array {name!r} holds numbers that are not finite")
         expected = _DTYPES.get(name)
         if array.dtype.kind != "f" if expected is None else array.dtype != expected:
             raise ValueError(f"the array {name!r} holds {array.dtype}, not {expected or 'floats'}")

@@ -8,7 +8,7 @@ import numpy as np
 from ..data.columns import Discrete
 from ..data.layout import Encoded
 from ..inference.combination import EXPERTS
-from ..inference.evidence import Evidence
+from ..inference.evidence import Evidence, Rows
 from ..inference.fitted import EnvPosterior, FittedModel
 from ..inference.prediction import SiteEstimate
 from ..inference.site import KnownSite
@@ -23,10 +23,11 @@ _SHAPES = {
     "weighted": ("members", "dimensions of E"),
     "values": ("rows", "columns"),
     "observed": ("rows", "variables"),
-    "position": ("rows",),
+    "key": ("rows",),
     "labelled_values": ("labelled rows", "columns"),
     "labelled_observed": ("labelled rows", "variables"),
-    "labelled_position": ("labelled rows",),
+    "labelled_key": ("labelled rows",),
+    "levels": ("counts", "features"),
     "env_mean": ("members", "dimensions of E"),
     "env_variance": ("members", "dimensions of E"),
     "effects": ("slots", "slot inputs", "slot columns"),
@@ -39,7 +40,8 @@ _SHAPES = {
 _DTYPES = {
     **dict.fromkeys(("values", "labelled_values"), "float32"),
     **dict.fromkeys(("observed", "labelled_observed"), "bool"),
-    **dict.fromkeys(("position", "labelled_position"), "int64"),
+    "levels": "int64",
+    **dict.fromkeys(("key", "labelled_key"), "uint64"),
 }
 
 
@@ -50,12 +52,9 @@ def encode_site(site: KnownSite) -> tuple[dict[str, Any], Arrays]:
     arrays = {
         "excess": np.asarray(evidence.summary.excess, dtype=float),
         "weighted": np.asarray(evidence.summary.weighted, dtype=float),
-        "values": evidence.kept.values,
-        "observed": evidence.kept.observed > 0,
-        "position": evidence.position,
-        "labelled_values": evidence.labelled.values,
-        "labelled_observed": evidence.labelled.observed > 0,
-        "labelled_position": evidence.labelled_position,
+        **_encode_rows("", evidence.kept),
+        **_encode_rows("labelled_", evidence.labelled),
+        "levels": evidence.levels,
         "env_mean": np.asarray(estimate.env.mean, dtype=float),
         "env_variance": np.asarray(estimate.env.variance, dtype=float),
         "effects": np.stack([e.effects for e in estimate.effects])
@@ -76,17 +75,14 @@ def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -
     found = {name.removeprefix(PREFIX): array for name, array in arrays.items()}
     _check(found, model)
     n_rows = header["n_rows"]
-    if type(n_rows) is not int or n_rows < len(found["position"]):
-        raise ValueError(
-            f"the site has {n_rows!r} rows, of which {len(found['position'])} are kept"
-        )
+    if type(n_rows) is not int or n_rows < len(found["key"]):
+        raise ValueError(f"the site has {n_rows!r} rows, of which {len(found['key'])} are kept")
     evidence = Evidence(
         n_rows,
         Summary(found["excess"], found["weighted"]),  # type: ignore[arg-type]
         _rows(found, ""),
-        found["position"],
         _rows(found, "labelled_"),
-        found["labelled_position"],
+        found["levels"],
     )
     classes = isinstance(model.table.label, Discrete)
     effects = zip(found["effects"], found["noise"].tolist(), strict=True)
@@ -101,8 +97,15 @@ def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -
     return KnownSite(model, evidence, estimate)
 
 
-def _rows(found: Arrays, prefix: str) -> Encoded:
-    return Encoded(found[prefix + "values"], found[prefix + "observed"].astype(np.float32))
+def _encode_rows(prefix: str, rows: Rows) -> Arrays:
+    observed = rows.data.observed > 0
+    named = {"values": rows.data.values, "observed": observed, "key": rows.key}
+    return {prefix + name: array for name, array in named.items()}
+
+
+def _rows(found: Arrays, prefix: str) -> Rows:
+    values, observed, key = (found[prefix + name] for name in ("values", "observed", "key"))
+    return Rows(Encoded(values, observed.astype(np.float32)), key)
 
 
 def _check(found: Arrays, model: FittedModel) -> None:
@@ -121,6 +124,8 @@ def _check(found: Arrays, model: FittedModel) -> None:
         "slot columns": columns,
         "children": max(slots - 1, 0),
         "experts": len(EXPERTS),
+        "counts": 2,
+        "features": len(model.table.features),
         "classes": len(label.levels) if isinstance(label, Discrete) else 0,
     }
     for name, axes in _SHAPES.items():

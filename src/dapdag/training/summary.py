@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
-from ..data.columns import Discrete, Variable, level_codes
+from ..data.columns import Discrete, Variable, level_codes, moments
+from ..data.domains import natural_positions
 from ..data.layout import sizes_of
 from ..data.schema import cell_faults, describe_column
 from ..data.table import Table
@@ -59,7 +60,7 @@ def make_record(
                 tuple(missing[d].tolist()),
                 tuple(clipped[d].tolist()),
             )
-            for d, name in enumerate(sources)
+            for d, name in ((d, sources[d]) for d in natural_positions(sources))
         ),
         unlabelled_rows=int((domain >= n).sum()),
         heldout=heldout,
@@ -117,8 +118,7 @@ def _label_summary(label: Variable, y: NDArray) -> tuple[int, tuple[float, ...]]
         code = level_codes(label.levels, known)
         shares = np.bincount(code[code >= 0], minlength=len(label.levels)) / len(known)
         return len(known), tuple(shares.tolist())
-    numbers = known.astype(float)
-    return len(known), (float(numbers.mean()), float(numbers.std()))
+    return len(known), moments(known.astype(float))
 
 
 def _settings(settings: Settings) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from ..facts import Facts
 from ..graph_picture import (
     Drawn,
     drawn_part,
+    edge_effect,
     edge_strength,
     environment_strength,
     graph_data,
@@ -143,7 +144,7 @@ def _edges(facts: Facts) -> Markup | None:
             f"{u} → {v}",
             tag(
                 "span",
-                number(strength[u, v], 2),
+                edge_effect(facts.graph, (u, v)),
                 bar(strength[u, v] / largest),
                 class_="with-bar",
             ),
@@ -157,7 +158,8 @@ def _edges(facts: Facts) -> Markup | None:
         f"All {plural(len(ranked), 'arrow')} as a table",
         paragraph(
             "Strength: how many standard deviations the child moves, typically, when the parent "
-            "moves by one of its own."
+            "moves by one of its own; with − it falls where the parent rises. Categories have no "
+            "sign, and are shown with +."
             + (f" Weaker arrows than {number(threshold, 2)} were dropped." if threshold else "")
             + (
                 f" To keep the graph free of circles, {plural(len(removed), 'arrow')} that would "
