@@ -20,7 +20,6 @@ from ..inference.imputation import completed, impute
 from ..inference.novelty import is_novel, novel_features
 from ..inference.prediction import LabelDistribution
 from ..inference.site import Site
-from ..inference.unknown_levels import with_unknown_levels
 from .checks import as_frame, new_domains
 from .notices import (
     warn_of_absent_features,
@@ -65,12 +64,9 @@ class Sites:
 
     @functools.cached_property
     def excess(self) -> NDArray[np.float64]:
-        """`Site.unexplained` of each site, unknown levels included: [sites, features]."""
-        table = self.model.table
+        """`Site.unexplained` of each site: [sites, features]."""
         with compilation_cache():
-            return np.stack(
-                [with_unknown_levels(table, site.X, site.unexplained) for site in self.sites]
-            )
+            return np.stack([site.unexplained for site in self.sites])
 
     @functools.cached_property
     def environments(self) -> pd.DataFrame:

@@ -102,7 +102,7 @@ def _with_effects(
 ) -> SiteEstimate:
     """The site with its effects on mechanisms, estimated from its rows, and with its weights."""
     assert model.effects is not None
-    shares, env, temperature = _graph_setting(model, site.env)
+    shares, env, temperature = graph_setting(model, site.env)
     n = len(rows.values)
     slots = evaluate_slots(model, shares, env, padded(rows), n, labelled=False)
     support, estimates = label_support(model), model.rules.estimates_effects
@@ -119,7 +119,7 @@ def _with_effects(
     return replace(site, effects=by_graph.effects, relative=relative, weights=weights)
 
 
-def _graph_setting(model: FittedModel, q: EnvPosterior) -> tuple[NDArray, NDArray, float]:
+def graph_setting(model: FittedModel, q: EnvPosterior) -> tuple[NDArray, NDArray, float]:
     """Weights of the mechanisms' networks, E of each member, and the temperature."""
     shares = model.network_weights[1, :, : model.sizes.n_predictors]
     env = clip_to_range(model, q.mean[:, None])[:, 0]
@@ -133,11 +133,26 @@ def _experts(
     networks: NDArray[np.float64],
     squares: NDArray[np.float64],
 ) -> Experts:
-    graph = variance = None
+    by_graph = None
     if site.effects and site.weights[2] > 0:
-        shares, env, temperature = _graph_setting(model, site.env)
+        shares, env, temperature = graph_setting(model, site.env)
         about = model, shares, env, site.effects, temperature
-        graph, variance = (a[: len(rows.values)] for a in label_moments(*about, padded(rows)))
+        n = len(rows.values)
+        mean, variance = label_moments(*about, padded(rows))
+        by_graph = mean[:n], variance[:n]
+    return experts_from(model, site, rows, networks, squares, by_graph)
+
+
+def experts_from(
+    model: FittedModel,
+    site: SiteEstimate,
+    rows: Encoded,
+    networks: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    by_graph: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+) -> Experts:
+    """Moments of the networks, and mean and variance by the graph, as what the experts say."""
+    graph, variance = by_graph or (None, None)
     missing = _missing(model, rows)
     return Experts(networks, squares, graph, variance, site.weights, missing, site.proportions)
 
