@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
+from dapdag.data.layout import encode
 from dapdag.data.sample import Sample, learn_table
 from dapdag.datasets import make_regression_domains
 from dapdag.inference import environment
@@ -135,9 +136,10 @@ def test_switches_of_where_e_lies():
     low, high = model.source_span
     q = EnvPosterior(high + 50 * (high - low), np.full_like(high, 1e-12))
     points = q.mean[:, None]
+    rows = encode(model.table, *model.table.encode(far), None)
     assert (environment.clip_to_range(model, points) < points).all()
     assert environment.clip_to_range(reduced(model, off("env_clipping")), points) is points
-    assert environment.refine(model, far, q) is not q
-    assert environment.refine(reduced(model, off("map_refinement")), far, q) is q
+    assert environment.refine(model, rows, len(far), q) is not q
+    assert environment.refine(reduced(model, off("map_refinement")), rows, len(far), q) is q
     assert environment.draws_of(model, q).shape[1] == 1
     assert environment.draws_of(reduced(model, off("narrow_mean")), q).shape[1] > 1

@@ -71,3 +71,19 @@ def test_more_candidates_keep_the_scores_of_the_known_sets():
         assert more.raw[more.mask(own)] == value
     assert more.raw[more.mask((3,))] == -np.inf
     assert more.penalty == 1.0
+
+
+def test_a_cause_takes_the_place_of_a_parent_that_stands_for_it():
+    rng = np.random.default_rng(1)
+    a, b, cause = rng.normal(size=(3, 600))
+    proxy = cause + 0.7 * rng.normal(size=600)
+    y = a + b + cause + 0.5 * rng.normal(size=600)
+    X = pd.DataFrame({"a": a, "b": b, "cause": cause, "proxy": proxy, "y": y})
+    features = fit_features(encode(read_table(X, np.repeat([0, 1], 300)), seed=0))
+    place = features.table.names.index
+    parents = tuple(sorted(map(place, ("a", "b", "proxy"))))
+    scores = score_parents(features, place("y"), parents, (), 3)
+    everything = np.ones(len(X.columns), dtype=bool)
+    after = Refinement.of(features).refine(place("y"), scores, parents, everything, (), 3)
+    causes = tuple(sorted(map(place, ("a", "b", "cause"))))
+    assert after.raw[after.mask(causes)] > after.raw[after.mask(parents)] + 100

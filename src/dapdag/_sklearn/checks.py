@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 from .._runtime.warning import DataWarning
 from ..data.domains import domain_array
 from ..data.limits import MAX_COLUMNS
-from ..data.sample import Sample
+from ..data.sample import Sample, in_fixed_order
 
 NEW_DOMAIN = "new"
 # Intervals of labels beyond these would not be finite, or vanish.
@@ -153,7 +153,9 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
-    return Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
+    return in_fixed_order(
+        Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
+    )
 
 
 def categorical_columns(given: Any, frame: pd.DataFrame) -> frozenset[Hashable]:

@@ -54,7 +54,7 @@ class NetworkEstimator(DomainEstimator):
         warn_of_idle_columns(sample)
         warn_of_suspects(sample)
         fit = self._train([sample], settings)[0]
-        self._adopt(fit, sample.domain_labels[: sample.n_sources])
+        self._adopt(fit, sample.source_names)
         return self
 
     def _settings(self) -> Settings:

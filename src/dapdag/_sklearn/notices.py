@@ -24,7 +24,7 @@ from ..data.screen import screen
 from ..data.table import Table
 from ..inference.fitted import FittedModel
 from ..inference.novelty import is_novel, novel_features
-from ..inference.prediction import Experts
+from ..inference.prediction import SiteEstimate
 
 # Fewer rows with a missing feature are no evidence about their domain.
 FEWEST_ROWS_TO_TELL = 5
@@ -132,7 +132,7 @@ def _importance(model: FittedModel, feature: int) -> str:
     return f"masking it raises the {error} on held-out source rows by {importance:.0%}; {effect}"
 
 
-def warn_of_contradiction(model: FittedModel, domain: Hashable, found: Experts) -> None:
+def warn_of_contradiction(model: FittedModel, domain: Hashable, found: SiteEstimate) -> None:
     """Experts that lost their weight at a domain, and the label's effects that differ there."""
     lost = (model.combination.weights > 0) & (found.weights == 0)
     if not lost.any():

@@ -106,7 +106,7 @@ class Sites:
             warn_of_absent_features(self.model, site.X, name)
             with compilation_cache():
                 parts.append(site.label)
-            warn_of_contradiction(self.model, name, site.experts)
+            warn_of_contradiction(self.model, name, site.known.estimate)
         if len(parts) == 1:
             return parts[0]
         mean = self._in_order([p.mean for p in parts])

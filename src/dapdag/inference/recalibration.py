@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.chunks import spaced_rows
 from ..data.columns import Discrete
 from ..model.constants import (
     LEAST_PROPORTION,
-    OFFSET_ROWS,
     OFFSET_STEPS,
     PREVALENCE_ROWS,
     SLOPE_PRIOR_SD,
@@ -53,13 +51,17 @@ class Prevalence:
 
     def applied(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probabilities [rows, classes] of one site, with their mean moved by the slope."""
+        return shifted(probabilities, self.offset(probabilities))
+
+    def offset(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What to add to the logarithms of a site's probabilities [rows, classes], so that their
+        mean is moved by the slope: [classes]."""
         if self.slope == 1.0 or not len(probabilities):
-            return probabilities
+            return np.zeros(probabilities.shape[1])
         predicted = probabilities.mean(0)
         smoothed = centred_log(site_proportions(probabilities, self.overall))
         wanted = centred_log(predicted) - (1.0 - self.slope) * (smoothed - self.mean_log)
-        some = spaced_rows(len(probabilities), OFFSET_ROWS)
-        return _shifted(probabilities, _offset(probabilities[some], predicted, wanted))
+        return _offset(probabilities, wanted)
 
 
 def class_proportions(label: Discrete) -> NDArray[np.float64]:
@@ -123,16 +125,17 @@ def _smoothed(proportions: NDArray, rows: NDArray, overall: NDArray) -> NDArray[
     return (rows * proportions + PREVALENCE_ROWS * overall) / (rows + PREVALENCE_ROWS)
 
 
-def _offset(probabilities: NDArray, predicted: NDArray, wanted: NDArray) -> NDArray[np.float64]:
+def _offset(probabilities: NDArray, wanted: NDArray) -> NDArray[np.float64]:
     """What to add to the logarithms of probabilities so that the log-prevalence is as wanted."""
-    # A part of the rows: their mean is not quite that of all of them.
-    aim = centred_log(probabilities.mean(0)) + wanted - centred_log(predicted)
-    offset = np.zeros_like(aim)
+    offset = np.zeros_like(wanted)
     for _ in range(OFFSET_STEPS):
-        offset += aim - centred_log(_shifted(probabilities, offset).mean(0))
+        offset += wanted - centred_log(shifted(probabilities, offset).mean(0))
     return offset
 
 
-def _shifted(probabilities: NDArray, offset: NDArray) -> NDArray[np.float64]:
+def shifted(probabilities: NDArray, offset: NDArray) -> NDArray[np.float64]:
+    """Probabilities [rows, classes] with an offset [classes] added to their logarithms."""
+    if not offset.any():
+        return probabilities
     moved = probabilities * np.exp(offset - offset.max())
     return moved / np.maximum(moved.sum(1, keepdims=True), 1e-300)

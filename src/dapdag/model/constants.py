@@ -136,9 +136,13 @@ LEAST_ERROR = 1e-6
 PREVALENCE_ROWS = 50
 # Standard deviation of the prior N(1, ·) of the slope of observed on predicted log-prevalence.
 SLOPE_PRIOR_SD = 0.5
-# Rows, and steps of the fixed point, that solve for the offset of the logits. Not measured.
-OFFSET_ROWS, OFFSET_STEPS = 4096, 20
+# Steps of the fixed point that solves for the offset of the logits. Not measured.
+OFFSET_STEPS = 20
 LEAST_PROPORTION = 1e-6
+
+# Rows of a site that are kept once it is adapted to: what follows from its rows beside the
+# encoder's sums is computed on these. Not measured: more than any of the limits above and below.
+SITE_ROWS = 4096
 
 # E at a new site.
 

@@ -144,6 +144,8 @@ BEAM_MARGIN = 3.0
 # tried as further parents of a variable in each.
 REFINE_ROUNDS = 4
 REFINE_ADDED = 3
+# Columns that are tried in the place of each parent of a larger set.
+REFINE_EXCHANGED = 2
 # Up to this many variables the best order is found by dynamic programming over all subsets.
 EXACT_VARIABLES = 14
 # Local searches over orders otherwise.

@@ -54,21 +54,17 @@ class Refinement:
         """Score the sets that differ from `parents` by one member and may be better."""
         features = self.features
         model = target_of(features, target, parents, known=scores.models)
-        new: list[int] = []
-        if len(parents) < max_parents and features.table.levels[target] <= 2:
-            gain = self._gains(model, parents)
-            gain[[target, *parents]] = -np.inf
-            gain[~allowed] = -np.inf
-            scored = [k for k in scores.candidates if k not in parents]
-            tried = [k for k in scored if scores.raw[scores.mask((*parents, k))] > -np.inf]
-            gain[tried] = -np.inf
-            order = np.argsort(-gain, kind="stable")[: c.REFINE_ADDED]
-            new = [int(k) for k in order if gain[k] > scores.penalty]
+        dropped = {k: tuple(m for m in parents if m != k) for k in parents if k not in required}
+        sets = list(dropped.values())
+        if features.table.levels[target] <= 2:
+            barred = ~allowed
+            barred[[target, *parents]] = True
+            if len(parents) < max_parents:
+                sets += self._additions(model, scores, parents, barred)
+            if len(parents) > c.FULL_SIZE:
+                sets += self._exchanges(model, scores, dropped, barred)
+        new = sorted({k for own in sets for k in own} - set(scores.candidates))
         scores = scores.with_candidates(new)
-        sets = [
-            *(tuple(sorted((*parents, k))) for k in new),
-            *(tuple(m for m in parents if m != k) for k in parents if k not in required),
-        ]
         sets = [own for own in sets if scores.raw[scores.mask(own)] == -np.inf]
         if not sets:
             return scores
@@ -76,9 +72,45 @@ class Refinement:
         scorer = target_of(features, target, union, known=scores.models)
         raw = scores.raw.copy()
         for size in sorted({len(own) for own in sets}):
-            layer = [own for own in sets if len(own) == size]
+            layer = sorted({own for own in sets if len(own) == size})
             raw[[scores.mask(own) for own in layer]] = scorer.scores(layer) - scores.penalty * size
         return ParentScores(scores.candidates, raw, scores.penalty, scorer.known_models)
+
+    def _additions(
+        self,
+        model: NumericTarget | DiscreteTarget,
+        scores: ParentScores,
+        parents: tuple[int, ...],
+        barred: NDArray[np.bool_],
+    ) -> list[tuple[int, ...]]:
+        """Sets with one more parent that have not been scored, the most promising ones."""
+        gain = np.where(barred, -np.inf, self._gains(model, parents))
+        for k in scores.candidates:
+            if k not in parents and scores.raw[scores.mask((*parents, k))] > -np.inf:
+                gain[k] = -np.inf
+        order = np.argsort(-gain, kind="stable")[: c.REFINE_ADDED]
+        return [tuple(sorted((*parents, int(k)))) for k in order if gain[k] > scores.penalty]
+
+    def _exchanges(
+        self,
+        model: NumericTarget | DiscreteTarget,
+        scores: ParentScores,
+        dropped: dict[int, tuple[int, ...]],
+        barred: NDArray[np.bool_],
+    ) -> list[tuple[int, ...]]:
+        """Sets in which another column takes the place of a parent that it may stand for.
+
+        Larger sets grow from the best ones, which often hold effects of the variable. The set of
+        its causes can be two steps away, with a worse one between.
+        """
+        out = []
+        for k, rest in dropped.items():
+            gain = self._gains(model, rest)
+            least = gain[k] - c.SCREEN_MARGIN
+            gain[barred] = -np.inf
+            order = np.argsort(-gain, kind="stable")[: c.REFINE_EXCHANGED]
+            out += [tuple(sorted((*rest, int(m)))) for m in order if gain[m] > least]
+        return out
 
     def _gains(self, model: NumericTarget | DiscreteTarget, parents: tuple[int, ...]) -> Array:
         """Nats that each column adds to the parents, at least: [columns].

@@ -79,6 +79,12 @@ def build(sample: Sample, table: Table, settings: Settings, learned: Learned, po
     model = reduced(
         _combined(_with_sources(model, sample), sample, settings, learned, lanes), settings.parts
     )
+    order = sample.sources_in_order
+    model = replace(
+        model,
+        source_mean=model.source_mean[:, order],
+        source_variance=model.source_variance[:, order],
+    )
     keep = np.append(np.arange(len(table.features)), len(model.parents) - 1)
     cut = np.ix_(keep, keep)
     adjacency, strength, on_env = (np.abs(array[lanes]).mean(0) for array in learned.measured)

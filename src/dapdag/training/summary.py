@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
 from ..data.columns import Discrete, Variable
+from ..data.domains import natural_positions
 from ..data.layout import sizes_of
 from ..data.schema import cell_faults, describe_column
 from ..data.summaries import cells_summary, column_summary
@@ -61,7 +62,7 @@ def make_record(
                 tuple(clipped[d].tolist()),
                 cells_summary(table, X.iloc[np.flatnonzero(domain == d)]),
             )
-            for d, name in enumerate(sources)
+            for d, name in ((d, sources[d]) for d in natural_positions(sources))
         ),
         unlabelled_rows=int((domain >= n).sum()),
         heldout=heldout,

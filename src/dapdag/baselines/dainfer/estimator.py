@@ -82,12 +82,11 @@ class _DAInfer(DomainEstimator):
                 if d >= sample.n_sources
             }
         self.graph_ = self._blanket_.graph
-        sources = [
-            label
-            for d, label in enumerate(sample.domain_labels[: sample.n_sources])
-            if d in set(sample.domain[rows])
-        ]
-        self.latents_ = self._named(dict(zip(sources, self._generators_.theta, strict=True)))
+        known = np.unique(sample.domain[rows]).tolist()
+        theta = dict(zip(known, self._generators_.theta, strict=True))
+        self.latents_ = self._named(
+            {sample.domain_labels[d]: theta[d] for d in sample.sources_in_order if d in theta}
+        )
         return self
 
     def _check_settings(self) -> None:
