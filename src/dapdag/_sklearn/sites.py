@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
@@ -21,7 +20,6 @@ from ..inference.imputation import completed, impute
 from ..inference.novelty import is_novel, novel_features
 from ..inference.prediction import LabelDistribution
 from ..inference.site import Site
-from ..inference.unknown_levels import with_unknown_levels
 from .checks import as_frame, new_domains
 from .notices import (
     warn_of_absent_features,
@@ -66,12 +64,9 @@ class Sites:
 
     @functools.cached_property
     def excess(self) -> NDArray[np.float64]:
-        """`Site.unexplained` of each site, unknown levels included: [sites, features]."""
-        table = self.model.table
+        """`Site.unexplained` of each site: [sites, features]."""
         with compilation_cache():
-            return np.stack(
-                [with_unknown_levels(table, site.X, site.unexplained) for site in self.sites]
-            )
+            return np.stack([site.unexplained for site in self.sites])
 
     @functools.cached_property
     def environments(self) -> pd.DataFrame:
@@ -125,7 +120,9 @@ class Sites:
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
         mean, std = self.numbers()
-        half = norm.ppf(0.5 + coverage / 2) * std
+        assert self.label.variance is not None
+        quantile = self.model.calibration.quantile(0.5 + coverage / 2, self.label.variance[:, 0])
+        half = quantile * std
         return np.column_stack([mean - half, mean + half])
 
     def probabilities(self) -> NDArray[np.float64]:

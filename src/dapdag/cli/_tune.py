@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tuned(model: Any, study: Study, minutes: float, silent: bool) -> tuple[Any, dict[str, Any]]:
-    """The unfitted model with the settings that were chosen, and what was found."""
+    """The unfitted model with the settings that were chosen, and what was found, for programs."""
     from dapdag.evaluate import select
     from dapdag.evaluate.tuning import tuning_candidates
 
@@ -35,7 +35,7 @@ def tuned(model: Any, study: Study, minutes: float, silent: bool) -> tuple[Any, 
         "means": {str(k): float(v) for k, v in found.table["mean"].items()},
         "skipped": list(found.skipped),
     }
-    return found.estimator.set_params(verbose=verbose), summary
+    return found.estimator.set_params(verbose=verbose), {"tuned": summary}
 
 
 def _show(found: Any) -> None:
