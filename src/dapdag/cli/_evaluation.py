@@ -23,14 +23,6 @@ def show_scores(found: Evaluation, metric: str | None, in_full: bool) -> None:
 
     from ._show import print_lines, print_table
 
-    if metric is not None and metric not in set(found.scores["metric"]):
-        from dapdag._runtime.text import suggestion
-
-        known = sorted(set(found.scores["metric"]))
-        raise ValueError(
-            f"--metric {metric}: there is no such metric; "
-            + suggestion(metric, known, "metrics are")
-        )
     name = metric or primary_metric(found.task)
     table = found.by_target(name)
     rows = [[str(site), *(fixed(v, 3) for v in row)] for site, row in table.iterrows()]
