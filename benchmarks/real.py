@@ -70,7 +70,12 @@ def forget(path, methods):
     """Drop these methods' runs from the file, so that they run anew."""
     if methods and path.exists():
         log = RunLog(path)
-        log.forget([key for key, rows in log.read().items() if rows[0]["method"] in methods])
+        log.forget([key for key, run in log.read().items() if _rows(run)[0]["method"] in methods])
+
+
+def _rows(run):
+    """Scores of a finished run; files of earlier versions hold nothing else."""
+    return run if isinstance(run, list) else run["rows"]
 
 
 def show(title, text):

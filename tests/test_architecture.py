@@ -15,8 +15,19 @@ MOST_LINES = 320
 # A room imports only from rooms above it; so does a public door, a module directly under the
 # package. Imports inside functions count as well, those for type checking do not.
 ORDER = [
-    *("_runtime", "model", "graph", "data", "record", "structure", "inference", "training"),
-    *("storage", "_sklearn", "estimators", "bound", "effects", "persistence", "explain"),
+    *(
+        "_runtime",
+        "warnings",
+        "model",
+        "graph",
+        "data",
+        "record",
+        "structure",
+        "inference",
+        "training",
+    ),
+    *("training", "storage", "_sklearn", "estimators", "bound", "effects", "persistence"),
+    "explain",
     *("graph_baselines", "baselines", "datasets", "doctor", "evaluate", "io", "plotting"),
     *("graph_files", "experiments", "distributed", "report", "demo", "cli"),
 ]

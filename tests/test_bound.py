@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.bound import Bound, cyclicity, generalisation_bound
-from dapdag.data.chunks import Chunks
-from dapdag.inference.environment import infer_environment
+from dapdag.inference.site import Site
 from dapdag.model.parameters import unravel
 
 SMALL = {"hidden": 4, "max_epochs": 10, "n_members": 2, "n_draws": 4, "steps": 2}
@@ -122,9 +121,7 @@ def by_hand(est: Any, X: pd.DataFrame, y: np.ndarray) -> dict[str, float]:
         inputs = [np.column_stack([x, ~s]) for x, s in zip(inputs, seen, strict=True)]
         sees = [np.append(c, model.sizes.columns + v) for c, v in zip(sees, place, strict=True)]
     found = []
-    for vector, env in zip(
-        model.vectors, infer_environment(model, Chunks(model.table, X)).mean, strict=True
-    ):
+    for vector, env in zip(model.vectors, Site(model, X).env.mean, strict=True):
         d = unravel(model.sizes, jnp.asarray(vector)).decoder
         filters, env_filters, bias, heads, head_bias = (
             np.asarray(a, dtype=float)

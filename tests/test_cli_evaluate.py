@@ -44,7 +44,7 @@ def test_table_has_a_row_per_site_and_a_column_per_method(table: Path, tmp_path:
     done = dapdag(*arguments(table, "--methods", "linear,forest", "-o", output))
     assert done.code == 0, done.err
     assert all(word in done.out for word in (*SITES, "linear", "forest", "Log-loss", "Mean rank"))
-    assert_fits_a_terminal(done.out.partition("Wrote")[0])
+    assert_fits_a_terminal(done.out.partition("All sites")[0])
     scores = pd.read_csv(output)
     assert set(scores["target"]) == set(SITES) and set(scores["method"]) == {"linear", "forest"}
     auc = scores[(scores["metric"] == "auc") & (scores["method"] == "linear")]["value"]
@@ -57,6 +57,49 @@ def test_one_site_can_be_left_out_alone(table: Path) -> None:
     assert found["task"] == "classification" and found["output"] is None
     assert {score["target"] for score in found["scores"]} == {"york"}
     assert [row["method"] for row in found["summary"]] == ["linear"]
+
+
+def test_statistics_with_intervals(table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("meta_analyze", reason="the extra 'clinical' is not installed")
+    statistics, forest = tmp_path / "sites.csv", tmp_path / "forest.svg"
+    done = dapdag(
+        *arguments(table, "--methods", "prevalence,linear,forest", "--threshold", "0.3"),
+        *("--statistics", statistics, "--forest", forest),
+    )
+    assert done.code == 0, done.err
+    words = ("c-statistic", "O:E", "slope", "next site", "|calibration|", "Δ log-loss", "threshold")
+    assert all(word in done.out for word in words), done.out
+    assert "prevalence: the sources' share for everyone" in done.out
+    found = pd.read_csv(statistics)
+    assert set(found["target"]) == {*SITES, "all sites", "next site"}
+    one = found[(found["method"] == "linear") & (found["statistic"] == "c_statistic")]
+    sites = one[one["target"].isin(SITES)]
+    assert (sites["low"] < sites["estimate"]).all() and (sites["estimate"] <= sites["high"]).all()
+    assert sites["rows"].sum() == pd.read_csv(table)["died"].notna().sum()
+    assert forest.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_differences_are_paired(table: Path) -> None:
+    pytest.importorskip("meta_analyze", reason="the extra 'clinical' is not installed")
+    done = dapdag(
+        *arguments(table, "--methods", "prevalence,linear", "--reference", "prevalence", "--json")
+    )
+    found = json.loads(done.out)["validation"]
+    assert found["event"] == "yes" and found["reference"] == "prevalence"
+    rows = [d for d in found["differences"] if d["statistic"] == "log_loss"]
+    assert [d["target"] for d in rows] == [*SITES, "all sites"]
+    assert all(d["method"] == "linear" and d["difference"] < 0 and d["better"] for d in rows[:3])
+
+
+def test_without_the_extra_scores_are_shown(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "statsmodels.api", None)
+    done = dapdag(*arguments(table, "--methods", "linear"))
+    assert done.code == 0 and "Log-loss" in done.out
+    assert 'pip install "dapdag[clinical]"' in done.out
+    refused = dapdag(*arguments(table, "--methods", "linear", "-q", "--event", "yes"))
+    assert_one_line(refused, 'pip install "dapdag[clinical]"')
 
 
 def test_metric_of_the_table_can_be_chosen(table: Path) -> None:
@@ -73,6 +116,9 @@ def test_metric_of_the_table_can_be_chosen(table: Path) -> None:
         (["--methods", "linear", "--metric", "acu"], ["--metric acu", "did you mean 'auc'?"]),
         (["--methods", "linear", "--target", "yorc"], ["yorc", "york"]),
         (["--methods", "linear", "--replicates", "0"], ["replicates", "0"]),
+        (["--methods", "linear", "--event", "maybe"], ["event 'maybe'", "'no', 'yes'"]),
+        (["--methods", "linear", "--threshold", "1.5"], ["threshold", "1.5"]),
+        (["--forest", "forest.doc"], ["forest.doc", ".png"]),
         (["-o", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
         (["--drop", "aeg"], ["did you mean 'age'?"]),
     ],

@@ -86,6 +86,7 @@ def test_fit_shows_the_schema_and_says_what_comes_next(numbers: Numbers) -> None
     assert "data.csv: 120 rows" in out and "3 sites" in out
     assert "Label outcome: a number (regression)" in out
     assert all(site in out for site in ("h0", "h1", "h2")) and "Trained 6 epochs" in out
+    assert "Prediction: " in out and "networks" in out
     assert f"dapdag predict {numbers.model} NEW.csv" in out.replace("\n", "")
     assert_fits_a_terminal("\n".join(x for x in out.splitlines() if str(numbers.folder) not in x))
 
@@ -134,11 +135,13 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
         *("--drop", "patient", "-o", output, "--assess", *TINY),
     )
     assert done.code == 0, done.err
-    (estimator,) = asked["estimators"].values()
+    estimator, *references = asked["estimators"].values()
+    assert list(asked["estimators"]) == ["dapdag", "mean", "linear"] and len(references) == 2
     assert estimator.max_epochs == 6 and not hasattr(estimator, "graph_")
     assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
     pd.testing.assert_frame_equal(load(output).assessment_, scores)
-    assert json.loads(dapdag("inspect", output, "--json").out)["assessed"]
+    inspected = json.loads(dapdag("inspect", output, "--json").out)
+    assert inspected["assessed"] and sum(inspected["prediction"]["experts"].values()) == 1
 
 
 def test_site_with_one_row_is_learned_from_with_a_warning(numbers: Numbers) -> None:
@@ -184,6 +187,9 @@ def test_fit_stops_after_the_schema_when_asked_to(numbers: Numbers) -> None:
     ],
 )
 def test_wrong_setting_is_one_line(numbers: Numbers, setting: str, words: list[str]) -> None:
+    given = ("--label", "outcome", "--domain", "hospital", "--drop", "patient", "-o", "m", "-q")
+    done = dapdag("fit", numbers.data, *given, "--dry-run", "--set", setting)
+    assert_one_line(done, *words)
     output = numbers.folder / "never"
     done = dapdag(
         *("fit", numbers.data, "--label", "outcome", "--domain", "hospital", "-q"),
@@ -280,22 +286,61 @@ def far(numbers: Numbers) -> Iterator[Path]:
     path.unlink()
 
 
+def put_outside(monkeypatch: pytest.MonkeyPatch, share: list[float]) -> None:
+    """Every new site lies outside by its E, which has this share in the prediction."""
+    from dapdag.inference.coordinates import EnvironmentMap
+    from dapdag.inference.novelty import is_novel
+
+    inferred = EnvironmentMap.describe
+
+    def outside(self: Any, labels: Any, found: Any, novel: Any = None) -> pd.DataFrame:
+        return inferred(self, labels, found, novel).assign(E1_mean=999.0, outside=True)
+
+    monkeypatch.setattr(EnvironmentMap, "describe", outside)
+    monkeypatch.setattr("dapdag._sklearn.sites.is_novel", lambda excess: is_novel(excess * 0))
+    monkeypatch.setattr(
+        "dapdag._sklearn.notices.uses_environment", lambda model: bool(sum(share[1:]))
+    )
+
+
 def test_site_outside_the_sources_is_warned_of(
     numbers: Numbers, far: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dapdag._sklearn.sites import Sites
+    from dapdag import load
+    from dapdag.warnings import OutsideWarning
 
-    inferred = Sites.environment
-
-    def outside(self: Any, coordinates: Any) -> pd.DataFrame:
-        return inferred(self, coordinates).assign(E1_mean=999.0, outside=True)
-
-    monkeypatch.setattr(Sites, "environment", outside)
+    put_outside(monkeypatch, [0.5, 0.5, 0.0])
     done = dapdag("predict", numbers.model, far, "--domain", "hospital", "-q")
     assert done.code == 0
     lines = [line for line in done.err.splitlines() if "outside what the sources span" in line]
-    assert len(lines) == 2 and all(line.startswith("warning: site 'h") for line in lines)
+    assert len(lines) == 2 and all(line.startswith("warning: the domain 'h") for line in lines)
     assert pd.read_csv(StringIO(done.out))["outside"].all()
+    model = load(numbers.model)
+    X = pd.read_csv(far)[list(model.feature_names_in_)]
+    with pytest.warns(OutsideWarning, match="'new' lies outside what the sources span"):
+        model.predict(X)
+
+
+def test_model_without_a_share_of_the_environment_does_not_extrapolate_by_it(
+    numbers: Numbers, far: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_outside(monkeypatch, [1.0, 0.0, 0.0])
+    done = dapdag("predict", numbers.model, far, "--domain", "hospital", "-q")
+    assert done.code == 0 and "outside what the sources span" not in done.err
+
+
+def test_new_sites_stand_above_however_many_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    from types import SimpleNamespace
+
+    from dapdag.cli._environments import show_environments
+
+    names = [f"s{k}" for k in range(90)]
+    sources = pd.DataFrame({"E1_mean": np.arange(90.0), "E1_sd": 1.0}, index=names)
+    new = pd.DataFrame({"E1_mean": [80.5], "E1_sd": [1.0], "outside": [False]}, index=["mine"])
+    show_environments(SimpleNamespace(source_environments_=sources), new)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3].split() == ["mine", "new", "80.50", "1.00"]
+    assert "and 51 more" in lines[-2]
 
 
 def test_note_says_which_columns_play_no_part(numbers: Numbers) -> None:
@@ -439,23 +484,82 @@ def test_report_is_written(numbers: Numbers) -> None:
     assert done.code == 0 and output.read_text().lstrip().lower().startswith("<!doctype html>")
 
 
-def test_interrupted_training_leaves_no_model(
+FIT = ["--label", "outcome", "--domain", "hospital", "--drop", "patient", "-q", *TINY]
+
+
+def interrupt_label_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after the first epochs of the label's networks."""
+    from dapdag.training import fit as module
+
+    train = module.train
+
+    def interrupted(*given: Any, on_progress: Any, warns: bool, **more: Any) -> Any:
+        def stop(epoch: int, loss: float) -> None:
+            if warns:
+                raise KeyboardInterrupt
+
+        return train(*given, on_progress=stop, warns=warns, **more)
+
+    monkeypatch.setattr(module, "train", interrupted)
+
+
+def test_interrupted_training_keeps_the_best_weights(
     numbers: Numbers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from types import SimpleNamespace
+    from dapdag import load
 
-    from dapdag import DAPDAGRegressor
+    interrupt_label_stage(monkeypatch)
+    output = numbers.folder / "half.dapdag"
+    done = dapdag("fit", numbers.data, "-o", output, *FIT)
+    assert done.code == 130 and done.out == ""
+    assert f"the best weights so far are in {output}" in done.err
+    model = load(output)
+    assert model.fitted_.interrupted and model.reading_["domain"] == "hospital"
+    before = numbers.model.read_bytes()
+    done = dapdag("fit", numbers.data, "-o", numbers.model, *FIT)
+    kept = numbers.folder / "model.interrupted.dapdag"
+    assert done.code == 130 and str(kept) in done.err
+    assert load(kept).fitted_.interrupted and numbers.model.read_bytes() == before
 
-    def interrupted(self: Any, *data: Any, **more: Any) -> None:
-        self.fitted_ = SimpleNamespace(interrupted=True)
 
-    monkeypatch.setattr(DAPDAGRegressor, "fit", interrupted)
-    output = numbers.folder / "half"
-    done = dapdag(
-        *("fit", numbers.data, "--label", "outcome", "--domain", "hospital", "-q"),
-        *("--drop", "patient", "-o", output),
-    )
-    assert done == (130, "", "interrupted\n") and not output.exists()
+def test_interrupted_assessment_keeps_the_model_and_no_scores(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dapdag import load
+    from dapdag.evaluate import leave_one_domain_out
+
+    def at_last(*given: Any, **more: Any) -> Any:
+        interrupt_label_stage(monkeypatch)
+        return leave_one_domain_out(*given, **more)
+
+    monkeypatch.setattr("dapdag.evaluate.leave_one_domain_out", at_last)
+    output = numbers.folder / "unassessed.dapdag"
+    done = dapdag("fit", numbers.data, "-o", output, "--assess", *FIT)
+    assert done.code == 130 and "without its assessment" in done.err
+    model = load(output)
+    assert model.assessment_ is None and not model.fitted_.interrupted
+
+
+def test_full_disk_does_not_lose_the_model(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from dapdag import load
+    from dapdag._sklearn.network import NetworkEstimator
+
+    save = NetworkEstimator.save
+    output = numbers.folder / "full.dapdag"
+
+    def full(self: Any, path: Path) -> None:
+        if path == output:
+            raise OSError(28, "No space left on device", str(path))
+        save(self, path)
+
+    monkeypatch.setattr(NetworkEstimator, "save", full)
+    monkeypatch.chdir(tmp_path)
+    done = dapdag("fit", numbers.data, "-o", output, *FIT)
+    kept = tmp_path / "rescued-full.dapdag"
+    assert_one_line(done, str(output), "No space left", f"the trained model is in {kept}")
+    assert load(kept).n_epochs_ > 0
 
 
 def test_model_without_a_graph_is_refused(

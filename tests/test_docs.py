@@ -15,6 +15,8 @@ from cli_helpers import dapdag
 from manual import DOCS, ROOT, Block, Command, blocks_of, pages, text_of
 from shrunk import SMALL, shrink_estimators
 
+from dapdag.warnings import DapdagWarning
+
 PAGES = pages()
 # Further options for commands that take minutes as they stand in the manual; the last one counts.
 BRIEF = {
@@ -54,8 +56,7 @@ def run_python(page: str, block: Block, namespace: dict[str, Any]) -> None:
     code = compile("\n" * (block.line - 1) + block.code, str(DOCS / page), "exec")
     with warnings.catch_warnings():
         # What a reader is told about a table is no failure of the page.
-        for told in ("column", "at the domain"):
-            warnings.filterwarnings("ignore", message=told, category=UserWarning)
+        warnings.simplefilter("ignore", DapdagWarning)
         exec(code, namespace)
 
 

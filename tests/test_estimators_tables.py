@@ -194,7 +194,9 @@ def test_rare_and_unknown_categories_share_a_level():
     est = DAPDAGRegressor(**{**SMALL, "max_epochs": 3})
     est.fit(X, (X["x"] + (kind == "usual")).to_numpy(), sample_domain=np.arange(n) % 2)
     assert est.schema_.loc["kind", "values"] == "common, usual, (other)"
-    with pytest.warns(UserWarning, match=r"'kind': 1 cell\(s\).*'\(other\)'"):
+    with pytest.warns(
+        UserWarning, match=r"1 cell\(s\) hold 'never seen'.*known: 'common', 'usual'.*'\(other\)'"
+    ):
         est.predict(pd.DataFrame({"kind": ["never seen", "usual"], "x": [0.0, 0.0]}))
 
 

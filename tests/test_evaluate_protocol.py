@@ -134,7 +134,9 @@ class TestProtocol:
         run = Run("linear", Ridge(), target=1, replicate=0, seed=0, bootstrap=True)
         there, data = pickle.loads(pickle.dumps((run, small_data())))
         here = run.execute(small_data())
-        assert [row["value"] for row in there.execute(data)][:2] == [r["value"] for r in here][:2]
+        back = there.execute(data)
+        assert [row["value"] for row in back.rows][:2] == [row["value"] for row in here.rows][:2]
+        assert back.predicted == here.predicted and len(back.predicted) == 20
 
     def test_bad_arguments(self):
         data, estimators = small_data(), {"linear": Ridge()}

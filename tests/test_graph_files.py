@@ -41,7 +41,7 @@ def test_dot_quotes_names_and_draws_strong_edges_wide(graph: nx.DiGraph) -> None
     lines = to_dot(graph).splitlines()
     assert lines[0] == "digraph {" and lines[-1] == "}"
     assert '  "b \\"x\\" → \\\\";' in lines and '  "y" [style="rounded,bold"];' in lines
-    assert '  "a" -> "b \\"x\\" → \\\\" [label="0.80", penwidth=3.00];' in lines
+    assert '  "a" -> "b \\"x\\" → \\\\" [label="-0.80", penwidth=3.00];' in lines
     assert '  "a" -> "y" [label="0.20", penwidth=1.12];' in lines
     assert to_dot(nx.DiGraph()).startswith("digraph {")
 

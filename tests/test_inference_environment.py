@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from dapdag import DAPDAGRegressor
+from dapdag.data import layout
 from dapdag.data.chunks import Chunks
 from dapdag.datasets import make_regression_domains
-from dapdag.inference import environment
+from dapdag.inference import environment, site
 from dapdag.inference.fitted import EnvPosterior
+from dapdag.inference.site import Site
 
 FAR, MIDST = 6, 7
 ENV = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 2.0, 0.1]
@@ -40,7 +42,12 @@ def encode(model, X):
 
 
 def infer_environment(model, X):
-    return environment.infer_environment(model, Chunks(model.table, X))
+    return Site(model, X).env
+
+
+def refine(model, X, q):
+    data = layout.encode(model.table, *model.table.encode(X), None)
+    return environment.refine(model, data, len(X), q)
 
 
 def position(model, q):
@@ -64,7 +71,7 @@ def test_the_map_estimate_locates_a_distant_site():
 def test_within_the_range_of_the_sources_the_encoders_posterior_is_kept():
     model, tables = trained()
     encoded = encode(model, tables[MIDST])
-    assert environment.refine(model, tables[MIDST], encoded) is encoded
+    assert refine(model, tables[MIDST], encoded) is encoded
 
 
 @REFINED
@@ -72,7 +79,7 @@ def test_an_extreme_posterior_of_the_encoder_is_corrected():
     model, tables = trained()
     q = encode(model, tables[FAR])
     absurd = EnvPosterior(np.sign(q.mean) * 500.0, q.variance)
-    found = environment.refine(model, tables[FAR], absurd)
+    found = refine(model, tables[FAR], absurd)
     assert abs(position(model, found) - ENV[FAR]) < 0.4
     np.testing.assert_array_equal(found.variance, q.variance)
 
@@ -83,13 +90,13 @@ def test_the_map_estimate_stays_on_the_encoders_side_of_the_sources():
     # The rows are of a site in the midst: the nearest edge is the likeliest on either side.
     for edge, outside in ((low, low - 0.3 * (high - low)), (high, high + 0.3 * (high - low))):
         q = EnvPosterior(outside, np.full_like(outside, 0.01))
-        found = environment.refine(model, tables[MIDST], q)
+        found = refine(model, tables[MIDST], q)
         np.testing.assert_allclose(found.mean, edge, rtol=1e-6)
 
 
 def test_the_order_of_the_rows_does_not_matter(monkeypatch):
     model, tables = trained()
-    monkeypatch.setattr(environment, "REFINE_ROWS", 200)
+    monkeypatch.setattr(site, "REFINE_ROWS", 200)
     X = tables[FAR]
     turned = infer_environment(model, X.iloc[::-1])
     np.testing.assert_allclose(turned.mean, infer_environment(model, X).mean, rtol=1e-4)
@@ -110,8 +117,8 @@ def trained_by_the_label(model):
 def test_the_posterior_of_the_encoder_is_kept_where_no_feature_is_usable(changed):
     model, tables = trained()
     q = encode(model, tables[FAR])
-    assert environment.refine(model, tables[FAR], q) is not q
-    assert environment.refine(changed(model), tables[FAR], q) is q
+    assert refine(model, tables[FAR], q) is not q
+    assert refine(changed(model), tables[FAR], q) is q
 
 
 def test_children_of_the_label_are_not_used():

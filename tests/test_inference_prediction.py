@@ -12,7 +12,7 @@ from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
 from dapdag.data.sample import Sample
 from dapdag.data.table import Table
-from dapdag.inference import environment, prediction, programs
+from dapdag.inference import environment, evidence, prediction, programs, site
 from dapdag.inference.combination import Combination
 from dapdag.inference.coordinates import EnvironmentMap
 from dapdag.inference.environment import (
@@ -22,8 +22,10 @@ from dapdag.inference.environment import (
 )
 from dapdag.inference.fitted import EnvPosterior, FittedModel
 from dapdag.inference.missing import MissingEffects
+from dapdag.inference.recalibration import Calibration
 from dapdag.inference.site import Site
 from dapdag.model import Network, Sizes
+from dapdag.model.constants import LEVEL_ROWS
 from dapdag.model.formulation import Formulation
 from dapdag.training.form import DAPDAG, PAPER
 
@@ -68,7 +70,6 @@ def make_model(classes=False, **formulation):
         source_mean=rng.normal(size=(MEMBERS, 4, DIM)),
         source_variance=np.full((MEMBERS, 4, DIM), 0.01),
         label_scale=np.array([0.3, 0.4]),
-        inflation=1.0,
         normal=rng.normal(size=(8, DIM)),
         missing=MissingEffects(
             np.full(len(table.features), float(isinstance(table.label, Discrete))),
@@ -77,9 +78,17 @@ def make_model(classes=False, **formulation):
         combination=Combination.of_networks(1.0),
         effects=None,
         label_range=(-3.0, 3.0),
-        prevalence=None,
+        calibration=calibration_of(table.label),
         worst_source_loss=np.full(len(table.features), np.inf),
     )
+
+
+def calibration_of(label):
+    """Nothing is known about new sites."""
+    if not isinstance(label, Discrete):
+        return Calibration(np.zeros(1))
+    k = len(label.levels)
+    return Calibration(np.zeros(k), overall=np.full(k, 1 / k))
 
 
 def infer_environment(model, X):
@@ -87,7 +96,9 @@ def infer_environment(model, X):
 
 
 def predict_label(model, X, q):
-    return prediction.predict_label(model, chunks.Chunks(model.table, X), q)
+    table = chunks.Chunks(model.table, X)
+    known, _ = prediction.infer_site(model, evidence.gather(model, table).kept.data, q)
+    return prediction.score_table(model, known, table)
 
 
 def summary_of(model, X):
@@ -115,6 +126,8 @@ def test_a_domain_in_chunks_is_the_domain_as_a_whole(monkeypatch):
 def test_chunks_are_encoded_once_as_far_as_there_is_room(monkeypatch, kept):
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 64)
     monkeypatch.setattr(chunks, "KEPT_CELLS", kept)
+    for module in (site, evidence):
+        monkeypatch.setattr(module, "SITE_ROWS", 40)
     encoded = []
     inner = chunks.padded_piece
     monkeypatch.setattr(
@@ -126,7 +139,7 @@ def test_chunks_are_encoded_once_as_far_as_there_is_room(monkeypatch, kept):
     room = kept // (size.values.size + size.observed.size)
     assert len(encoded) == 3 + max(3 - room, 0)
     expected = predict_label(model, X, infer_environment(model, X))
-    np.testing.assert_array_equal(predicted.mean, expected.mean)
+    np.testing.assert_allclose(predicted.mean, expected.mean, rtol=1e-5, atol=1e-6)
 
 
 def test_blocks_within_a_chunk_change_nothing(monkeypatch):
@@ -262,13 +275,27 @@ def test_a_wider_posterior_of_e_widens_the_labels_distribution():
     assert (known.variance >= np.mean(model.label_scale**2)).all()
 
 
-def test_variance_inflation_widens_the_interval_and_leaves_the_mean():
+def test_variance_at_new_sites_widens_the_interval_and_leaves_the_mean():
     model, X = make_model(), make_rows(ROWS)
     q = narrow(model)
-    usual, grown = (predict_label(replace(model, inflation=g), X, q) for g in (1.0, 2.0))
+    wide = Calibration(np.zeros(1), tau2=0.3, ratio=2.0, n_sites=3)
+    usual, grown = (
+        predict_label(replace(model, calibration=c), X, q) for c in (model.calibration, wide)
+    )
     np.testing.assert_array_equal(usual.mean, grown.mean)
-    added = np.broadcast_to(np.mean(model.label_scale**2), usual.variance.shape)
-    np.testing.assert_allclose(grown.variance - usual.variance, added, rtol=1e-9)
+    np.testing.assert_allclose(grown.variance, 2 * usual.variance + 0.4, rtol=1e-9)
+
+
+def test_the_slope_moves_the_mean_of_a_site_towards_the_usual_one():
+    model, X = make_model(), make_rows(ROWS)
+    q = narrow(model)
+    half = replace(model, calibration=Calibration(np.ones(1), slope=0.5))
+    usual, moved = predict_label(model, X, q).mean, predict_label(half, X, q).mean
+    shift = moved - usual
+    np.testing.assert_allclose(shift, np.full_like(shift, shift[0, 0]))
+    # rows like those of the sources keep a small site from moving all the way
+    expected = 0.5 * ROWS / (ROWS + LEVEL_ROWS) * (1 - usual.mean())
+    np.testing.assert_allclose(shift[0, 0], expected, rtol=1e-6)
 
 
 def test_an_ensemble_is_the_mean_of_its_members():

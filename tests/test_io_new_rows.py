@@ -122,13 +122,12 @@ def new_rows(**columns: Any) -> NewRows:
     return NewRows(frame, np.array(["a", "b", "a"], dtype=object), rows, [], [])
 
 
-def environment(coordinates: Any) -> pd.DataFrame:
-    return pd.DataFrame({"E1_mean": [0.0, 3.0], "outside": [False, True]}, index=["a", "b"])
+ENVIRONMENTS = pd.DataFrame({"E1_mean": [0.0, 3.0], "outside": [False, True]}, index=["a", "b"])
 
 
 def adapted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
     """Whatever the model and the rows, the sites give these answers."""
-    sites = SimpleNamespace(environment=environment, **answers)
+    sites = SimpleNamespace(environments=ENVIRONMENTS, **answers)
     monkeypatch.setattr(predictions, "adapt", lambda model, X, site: sites)
 
 

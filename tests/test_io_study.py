@@ -12,6 +12,7 @@ import pytest
 from dapdag.io import MAX_COLUMNS, Rows, Study, prepare_study, read_tables
 from dapdag.io.columns import likely_codes
 from dapdag.io.schema import describe_columns, describe_sites
+from dapdag.warnings import DataWarning
 
 N = 24
 
@@ -118,8 +119,8 @@ def test_unlabelled_rows_come_from_a_file_of_their_own() -> None:
 
 
 def test_site_is_text_whatever_it_was() -> None:
-    numbered = table(site=[-1.0, 2.0, 3.0] * (N // 3))
-    assert prepared(numbered).sources == ["-1", "2", "3"]
+    numbered = table(site=[1.0, 2.0, 3.0] * (N // 3))
+    assert prepared(numbered).sources == ["1", "2", "3"]
     assert prepared(numbered, targets=["2"]).targets == ["2"]
 
 
@@ -175,8 +176,40 @@ def test_text_in_a_column_of_numbers_is_named_with_its_row() -> None:
     said = refusal(with_cell("age", 4, "?"))
     assert "column 'age' holds numbers, but '?' in heart.csv, row 5" in said
     assert "--missing '?'" in said and "--categorical age" in said
-    assert "--decimal ," in refusal(with_cell("age", 4, "51,5"))
+    whole = table(age=[*"51", "51,5", *map(str, range(30, 51))])
+    assert "--decimal ," in refusal(whole)
     assert prepared(with_cell("age", 4, "?"), categorical=["age"]).X["age"].nunique() > 10
+
+
+@pytest.mark.parametrize(
+    "written, mark",
+    [
+        ("{:.0f}%", "the per cent sign"),
+        ("{:.1f} %", "the per cent sign"),
+        ("61,{:03.0f}.5", "commas between thousands"),
+        ("1.061.{:03.0f}", "points between thousands"),
+        ("61 {:03.0f}", "marks between thousands"),
+        ("€ {:.2f}", "the unit of money"),
+    ],
+)
+def test_numbers_with_marks_are_told_how_to_write_them(written: str, mark: str) -> None:
+    ages = table()["age"]
+    said = refusal(table(age=[written.format(v) for v in ages]))
+    assert f"without {mark}" in said and "--categorical age" in said and "--missing" not in said
+    said = refusal(with_cell("age", 4, written.format(51)))
+    assert f"without {mark}" in said and "row 5" in said
+
+
+def test_mixed_decimal_marks_are_named_as_such() -> None:
+    ages = table()["age"].astype(str)
+    mixed = [v.replace(".", ",") if k % 2 else v for k, v in enumerate(ages)]
+    said = refusal(table(age=mixed))
+    assert "other cells have a decimal point" in said and "--decimal" not in said
+
+
+def test_a_negative_number_as_a_site_is_pointed_out() -> None:
+    with pytest.warns(DataWarning, match="the site '-4' is learned from.*--target=-4"):
+        prepared(table(site=[-4] * 8 + [1] * 8 + [2] * 8))
 
 
 def test_text_in_the_label_of_a_regression_is_named() -> None:

@@ -156,6 +156,21 @@ def test_renaming_the_domains_changes_nothing():
     np.testing.assert_array_equal(renamed.predict(split.X_target), fitted().predict(split.X_target))
 
 
+def test_the_order_of_rows_changes_nothing():
+    _, split = simulated()
+    order = np.random.default_rng(0).permutation(len(split.X))
+    shuffled = DAPDAGRegressor(max_epochs=EPOCHS, n_members=1).fit(
+        split.X.iloc[order],
+        split.y.iloc[order],
+        sample_domain=np.asarray(split.sample_domain)[order],
+    )
+    expected = fitted().predict(split.X_target)
+    np.testing.assert_array_equal(shuffled.predict(split.X_target), expected)
+    order = np.random.default_rng(1).permutation(len(split.X_target))
+    moved = shuffled.predict(split.X_target.iloc[order])
+    np.testing.assert_allclose(moved, expected[order], rtol=1e-5, atol=1e-6)
+
+
 def test_units_of_the_label_do_not_matter():
     _, split = simulated()
     scaled = DAPDAGRegressor(max_epochs=EPOCHS, n_members=1)

@@ -1,5 +1,6 @@
 """A saved estimator comes back as it was, and nothing else comes back as an estimator."""
 
+import copy
 import hashlib
 import json
 from dataclasses import fields, is_dataclass, replace
@@ -261,7 +262,7 @@ def refused(data: bytes, folder: Path, reason: str = "") -> None:
 def test_cut_file_is_refused(saved: bytes, tmp_path: Path) -> None:
     for length in np.unique(np.linspace(0, len(saved) - 1, 60).astype(int)):
         refused(saved[:length], tmp_path)
-    refused(saved + b"\0", tmp_path, "checksum")
+    refused(saved + b"\0", tmp_path, "bytes and should have")
 
 
 def test_every_changed_byte_is_noticed(saved: bytes, tmp_path: Path) -> None:
@@ -308,6 +309,9 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
     refused(forged(saved, {"format_version": newer}, {}), tmp_path, reason)
 
 
+CALIBRATION = {"slope": 1.0, "tau2": 0.0, "ratio": 1.0, "n_sites": 3}
+
+
 @pytest.mark.parametrize(
     "header, arrays, reason",
     [
@@ -333,12 +337,18 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
         ({"table": {"features": [], "label": {"type": "discrete"}}}, {}, "do not go together"),
         ({"formulation": {"acyclicity": "eval"}}, {}, "unknown 'eval'"),
         ({"prior_precision": -1}, {}, "prior_precision is -1"),
-        ({"inflation": 0.5}, {}, "inflation is 0.5"),
+        ({"prior_precision": {"type": "float", "value": "inf"}}, {}, "prior_precision is inf"),
+        ({"params": {"learning_rate": {"type": "float", "value": "inf"}}}, {}, "rate is inf"),
+        ({}, {"label_scale": np.full(2, np.nan)}, "'label_scale' holds numbers that are not"),
+        ({}, {"normal": np.full((4, 1), np.inf)}, "'normal' holds numbers that are not finite"),
+        ({"calibration": CALIBRATION | {"ratio": 0.5}}, {}, "calibration at new sites"),
+        ({"calibration": CALIBRATION | {"tau2": -1.0}}, {}, "calibration at new sites"),
         ({"temperature": 9}, {}, "temperature is 9"),
         ({"label_range": [1.0, -1.0]}, {}, "label_range"),
         ({}, {"expert_weights": np.array([0.5, 0.6, 0.0])}, "weights of the experts"),
         ({}, {"effect_noise": np.zeros(9)}, "slots"),
-        ({"prevalence_slope": 2}, {}, "prevalence_slope is 2"),
+        ({"calibration": CALIBRATION | {"slope": 2}}, {}, "calibration at new sites"),
+        ({}, {"usual_level": np.zeros(3)}, "usual level"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),
         ({"format": "pt"}, {}, "not one of a dapdag model"),
@@ -355,3 +365,30 @@ def test_absurd_sizes_are_not_laid_out(saved: bytes, tmp_path: Path) -> None:
     sizes = {"columns": 8, "variables": 6, "label_columns": 1, "hidden": 10**9}
     sizes |= {"env_dim": 1, "n_shared": 10**9, "n_predictors": 1}
     refused(forged(saved, {"sizes": sizes}, {}), tmp_path, "are impossible")
+
+
+def test_a_file_that_is_no_model_is_refused_by_its_header(tmp_path: Path) -> None:
+    """A hundred gigabytes that are never read: the file is sparse."""
+    for head in (b"\0" * 8, (10**9).to_bytes(8, "little"), b"PK\x03\x04"):
+        path = tmp_path / "huge"
+        with path.open("wb") as file:
+            file.write(head)
+            file.truncate(10**11)
+        with pytest.raises(ValueError, match="not a safetensors file"):
+            load(path)
+
+
+def test_longer_than_its_header_says_is_refused_unread(saved: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "huge"
+    path.write_bytes(saved)
+    with path.open("r+b") as file:
+        file.truncate(10**11)
+    with pytest.raises(ValueError, match="cannot load .*huge"):
+        load(path)
+
+
+def test_no_path_of_the_machine_is_in_the_file(regressor: DAPDAGRegressor, tmp_path: Path) -> None:
+    est = copy.copy(regressor).set_params(checkpoint=str(tmp_path / "secret" / "fit.ckpt"))
+    est.save(tmp_path / "model.dapdag")
+    assert b"secret" not in (tmp_path / "model.dapdag").read_bytes()
+    assert load(tmp_path / "model.dapdag").checkpoint is None

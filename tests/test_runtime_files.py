@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -23,7 +24,7 @@ def test_target_is_untouched_until_the_block_ends(tmp_path: Path) -> None:
     with atomic_write(target) as temporary:
         temporary.write_text("new")
         assert target.read_text() == "old"
-        assert temporary.parent == target.parent
+        assert temporary.parent.parent == target.parent
     assert target.read_text() == "new"
     assert names(tmp_path) == ["model.json"]
 
@@ -108,3 +109,21 @@ def test_folder_is_not_overwritten(tmp_path: Path) -> None:
 def test_text_is_utf8_with_the_line_ends_as_given(tmp_path: Path) -> None:
     atomic_write_text(tmp_path / "note.txt", "ε ~ 𝒩\nsecond\r\n")
     assert (tmp_path / "note.txt").read_bytes() == "ε ~ 𝒩\nsecond\r\n".encode()
+
+
+@posix
+def test_only_the_user_may_read_what_is_not_finished(tmp_path: Path) -> None:
+    target = tmp_path / "predictions.csv"
+    with atomic_write(target) as temporary:
+        temporary.write_text("patient,risk\n")
+        assert stat.S_IMODE(temporary.parent.stat().st_mode) == 0o700
+
+
+def test_full_disk_is_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match="No space left on device: '.*model.dapdag'"),
+        atomic_write(tmp_path / "model.dapdag") as temporary,
+    ):
+        temporary.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert names(tmp_path) == []

@@ -1,4 +1,4 @@
-"""The progress bar is seen on a terminal, and nowhere else."""
+"""A progress bar on a terminal, and elsewhere lines where it takes long."""
 
 from __future__ import annotations
 
@@ -48,12 +48,26 @@ def test_verbose_0_is_silent_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), None])
-def test_silent_without_a_terminal(
+def test_short_work_is_silent_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
     run(verbose=2)
     assert stream is None or stream.getvalue() == ""
+
+
+def test_long_work_is_told_in_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    now = iter([100.0, 110.0, 120.0, 121.0, 140.0])
+    monkeypatch.setattr("dapdag._runtime.progress.time.monotonic", lambda: next(now))
+    with progress(10, "training", 1) as bar:
+        for done in (1, 2, 3, 4):
+            bar.update(done, validation=0.5)
+    assert stream.getvalue().splitlines() == [
+        "training: 2 of 10, validation 0.5, 20 s, about 80 s left",
+        "training: 4 of 10, validation 0.5, 40 s, about 60 s left",
+    ]
 
 
 def test_exception_passes_and_the_cursor_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

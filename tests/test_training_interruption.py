@@ -121,3 +121,8 @@ def test_a_damaged_checkpoint_is_refused_by_name(saved_at, damage):
 
 def test_without_a_path_there_is_no_checkpoint():
     assert Checkpoint.open(None, 1, 2) is None
+
+
+def test_a_folder_in_the_place_of_a_checkpoint_is_named(tmp_path):
+    with pytest.raises(ValueError, match="is a folder: give the name of a file in it"):
+        run(checkpoint=Checkpoint.open(str(tmp_path), *assembled()))

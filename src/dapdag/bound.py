@@ -20,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ._runtime.cache import compilation_cache
 from ._sklearn.checks import as_frame
-from .data.chunks import CHUNK_ROWS, Chunks, padded
+from .data.chunks import CHUNK_ROWS, padded
 from .data.columns import Discrete
 from .data.layout import Encoded, encode
 from .data.table import Table
-from .inference.environment import infer_environment
 from .inference.fitted import FittedModel
 from .inference.programs import MemberDecoder, per_member
+from .inference.site import Site
 from .model import Decoder, Layout
 from .model.decoder import allowed_inputs
 from .model.likelihoods import squared_or_cross_entropy
@@ -156,7 +156,7 @@ def generalisation_bound(
     frame = as_frame(estimator, X, reset=False)
     label = _labels(model.table, y, len(frame))
     with compilation_cache():
-        env = infer_environment(model, Chunks(model.table, frame)).mean
+        env = Site(model, frame).env.mean
         data = encode(model.table, *model.table.encode(frame), label)
         losses = _losses(model, data, env)  # [members, variables]
     continuous = np.asarray(model.layout.continuous) > 0

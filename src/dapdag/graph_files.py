@@ -70,8 +70,8 @@ def to_dot(graph: nx.DiGraph) -> str:
         marks = 'style="rounded,bold"' if data.get("label") else ""
         lines.append(f"  {_quoted(node)}{f' [{marks}]' if marks else ''};")
     for a, b, data in strongest_first(graph):
-        effect = abs(data.get("effect", data.get("weight", 0.0)))
-        width = 0.5 + 2.5 * effect / strongest if strongest > 0 else 1.0
+        effect = data.get("effect", data.get("weight", 0.0))
+        width = 0.5 + 2.5 * abs(effect) / strongest if strongest > 0 else 1.0
         lines.append(
             f'  {_quoted(a)} -> {_quoted(b)} [label="{effect:.2f}", penwidth={width:.2f}];'
         )

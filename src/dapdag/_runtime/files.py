@@ -6,13 +6,14 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside ``path``, which takes its place when the block ends well.
+    """Give a temporary path, whose file takes the place of ``path`` when the block ends well.
 
     The temporary path has the suffixes of ``path``, for writers that choose the format by it. When
     the block raises, what it wrote is removed and ``path`` is as it was. A new file has the
@@ -36,8 +37,11 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "cannot write there, it is a folder", str(path))
 
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp{''.join(target.suffixes)}")
+    # Nobody else may enter this folder, so that what is not finished can be read by the user only.
+    private = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = private / f"new{''.join(target.suffixes)}"
     try:
+        private.mkdir(mode=0o700)
         yield temporary
         # Opened for update, because Windows refuses to flush a file that is open for reading.
         with temporary.open("r+b") as file:
@@ -45,9 +49,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         with contextlib.suppress(FileNotFoundError):
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except OSError as error:
+        if error.filename is None:  # such as a full disk
+            error.filename = str(path)
         raise
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
     _flush_folder(target.parent)
 
 

@@ -1,14 +1,18 @@
-"""A progress bar for the host loop of training, drawn on terminals only."""
+"""Progress of long work: a bar on a terminal, a line now and then in a log file."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, SupportsFloat
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+# Off a terminal a line appears only where work takes longer than this.
+SECONDS_BETWEEN_LINES = 15.0
 
 
 class Reporter(Protocol):
@@ -33,15 +37,38 @@ class _Bar:
         self._bar.update(self._task, completed=done, values=shown)
 
 
+class _Lines:
+    """What a log file gets: one line after so many seconds."""
+
+    def __init__(self, total: int, description: str) -> None:
+        self._total, self._description = total, description
+        self._begun = self._told = time.monotonic()
+
+    def update(self, done: int, **values: SupportsFloat) -> None:
+        now = time.monotonic()
+        if now - self._told < SECONDS_BETWEEN_LINES or sys.stderr is None:
+            return
+        self._told = now
+        shown = "".join(f", {name} {float(value):.4g}" for name, value in values.items())
+        left = (now - self._begun) * (self._total - done) / max(done, 1)
+        sys.stderr.write(
+            f"{self._description}: {done} of {self._total}{shown}, {now - self._begun:.0f} s, "
+            f"about {left:.0f} s left\n"
+        )
+
+
 @contextlib.contextmanager
 def progress(total: int, description: str, verbose: int = 1) -> Iterator[Reporter]:
     """Show a bar on standard error with the count, the values of ``update`` and the time left.
 
-    Nothing is shown, and rich is not imported, when ``verbose`` is 0 or standard error is not a
-    terminal: a log file is not the place for a bar.
+    Where standard error is not a terminal, a line every ``SECONDS_BETWEEN_LINES`` says the same,
+    and rich is not imported. Nothing is shown when ``verbose`` is 0.
     """
-    if verbose < 1 or sys.stderr is None or not sys.stderr.isatty():
+    if verbose < 1 or sys.stderr is None:
         yield _Silent()
+        return
+    if not sys.stderr.isatty():
+        yield _Lines(total, description)
         return
 
     from rich.console import Console

@@ -71,6 +71,16 @@ def significant(value: float, digits: int = 4) -> str:
     return _minus(f"{float(value):.{digits}g}")
 
 
+def interval_text(estimate: float, low: float, high: float, decimals: int = 2) -> str:
+    """`0.84 (0.79, 0.88)`; without an estimate `0.79 to 0.88`, without an interval `0.84`."""
+    if math.isnan(low) or math.isnan(high):
+        return fixed(float(estimate), decimals)
+    ends = fixed(float(low), decimals), fixed(float(high), decimals)
+    if math.isnan(estimate):
+        return f"{ends[0]} to {ends[1]}"
+    return f"{fixed(float(estimate), decimals)} ({ends[0]}, {ends[1]})"
+
+
 def span(low: float, high: float) -> str:
     """A range of numbers: `1.5 … 7`."""
     return f"{significant(low)} … {significant(high)}"

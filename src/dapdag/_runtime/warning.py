@@ -35,3 +35,11 @@ class ContradictionWarning(DapdagWarning):
 
 class TrainingWarning(DapdagWarning):
     """A training ended early, or failed in part."""
+
+
+class InterruptedWarning(TrainingWarning):
+    """A training was interrupted; the best weights so far are kept."""
+
+
+class MethodWarning(DapdagWarning):
+    """A method of a comparison failed, or did less than it usually does."""

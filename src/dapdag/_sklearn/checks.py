@@ -1,5 +1,7 @@
 """Checks of user input: a valid `Sample`, or an error that says what to do."""
 
+import re
+import warnings
 from collections.abc import Hashable
 from numbers import Integral
 from typing import Any
@@ -14,17 +16,32 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._runtime.warning import DataWarning
 from ..data.domains import domain_array
 from ..data.limits import MAX_COLUMNS
-from ..data.sample import Sample
+from ..data.sample import Sample, in_fixed_order
 
 NEW_DOMAIN = "new"
+# Intervals of labels beyond these would not be finite, or vanish.
+SMALLEST_LABEL, LARGEST_LABEL = 1e-300, 1e304
+NEGATIVE = re.compile(r"\s*[-−]\d+\s*")
 
 
 def as_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
-    """`X` as a DataFrame of numeric or discrete columns, checked against the fitted one."""
+    """`X` as a DataFrame of numeric or discrete columns, checked against the fitted one.
+
+    Tables of other libraries (polars, pyarrow) keep the names of their columns.
+    """
+    if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas") and np.ndim(X) == 2:
+        X = X.to_pandas()
     if isinstance(X, pd.DataFrame):
         frame = X
+        if isinstance(frame.columns, pd.MultiIndex):
+            raise ValueError(
+                f"the columns of X have {frame.columns.nlevels} levels of names, such as "
+                f"{frame.columns[0]!r}: give every column one name, for example by "
+                "X.columns = X.columns.map('_'.join)"
+            )
         repeated = frame.columns[frame.columns.duplicated()]
         if len(repeated):
             times = int((frame.columns == repeated[0]).sum())
@@ -105,7 +122,8 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    label_name = y.name if isinstance(y, pd.Series) and y.name is not None else "y"
+    label_name = getattr(y, "name", None) if hasattr(y, "to_numpy") else None
+    label_name = label_name if label_name not in (None, "") else "y"
     frame = as_frame(estimator, X, reset=True)
     target = column_or_1d(y, warn=True)
     if len(target) != len(frame):
@@ -118,6 +136,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
     else:
         labels = domain_array(sample_domain, len(frame))
     is_target = _is_target(labels)
+    _tell_negative_texts(labels)
     if is_target.all():
         raise ValueError(
             "sample_domain has no source: every label is negative, and negative integers mark "
@@ -134,7 +153,9 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
-    return Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
+    return in_fixed_order(
+        Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
+    )
 
 
 def categorical_columns(given: Any, frame: pd.DataFrame) -> frozenset[Hashable]:
@@ -176,6 +197,20 @@ def _is_target(labels: NDArray) -> NDArray[np.bool_]:
     return labels < 0 if labels.dtype.kind in "iu" else np.zeros(len(labels), dtype=bool)
 
 
+def _tell_negative_texts(labels: NDArray) -> None:
+    """A target that became text when a table was read would be learned from as a source."""
+    if labels.dtype.kind not in "OU":
+        return
+    found = sorted({v for v in labels if isinstance(v, str) and NEGATIVE.fullmatch(v)})
+    if found:
+        warnings.warn(
+            f"sample_domain holds the text {str(found[0])!r}, which counts as a source: negative "
+            "integers mark unlabelled targets, texts do not",
+            DataWarning,
+            stacklevel=5,
+        )
+
+
 def _sources_first(labels: NDArray, is_target: NDArray) -> tuple[list[Hashable], NDArray[np.intp]]:
     order = pd.unique(np.concatenate([labels[~is_target], labels[is_target]]))
     return [_plain(v) for v in order], pd.Index(order).get_indexer(pd.Index(labels))
@@ -195,7 +230,18 @@ def _numbers(target: NDArray, is_target: NDArray) -> tuple[NDArray, None]:
     if np.isinf(values).any():
         raise ValueError("Input y contains infinity or a value too large")
     values[is_target] = np.nan
-    _check_some_labels(~np.isnan(values) & ~is_target)
+    known = values[~np.isnan(values)]
+    _check_some_labels(~np.isnan(values))
+    size = float(np.abs(known).max())
+    if not SMALLEST_LABEL <= size <= LARGEST_LABEL and size:
+        raise ValueError(
+            f"the largest label is {size:.3g} in size, too {'large' if size > 1 else 'small'} to "
+            "compute with: change its unit"
+        )
+    if len(known) > 1 and np.ptp(known) == 0:
+        raise ValueError(
+            f"all labels are {known[0]:g}: y needs different values, there is nothing to predict"
+        )
     return values, None
 
 

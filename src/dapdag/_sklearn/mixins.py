@@ -12,7 +12,9 @@ from ..data.layout import Encoded, encode
 from ..graph import to_networkx
 from ..inference.fitted import Fit
 from ..inference.reconstruction import decoded, encoded_label, reconstruct
+from ..inference.site import KnownSite
 from .network import NetworkEstimator
+from .site_model import SiteClassifier, SiteModel, SiteRegressor
 from .sites import adapt
 
 
@@ -23,6 +25,18 @@ class WithEnvironments(NetworkEstimator):
         super()._adopt(fit, sources)
         self.source_environments_ = self.coordinates_.describe_sources(list(sources))
 
+    def at(self, X: Any) -> SiteModel:
+        """The site whose rows `X` are: its E, mechanisms and weights, inferred once and kept.
+
+        The `SiteModel` then predicts any rows of the site, one at a time if need be.
+        """
+        return self._site_model().fit(X)
+
+    def _site_model(self, known: KnownSite | None = None) -> SiteModel:
+        """A site of this model: one that is known, or one to be fitted to its rows."""
+        site = SiteRegressor(self) if self._regression else SiteClassifier(self)
+        return site if known is None else site.know(known)
+
     def environment(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
         """Posterior of E of each domain in `X`, and whether it lies outside the sources' range.
 
@@ -30,7 +44,7 @@ class WithEnvironments(NetworkEstimator):
         `outside`: the mean of E lies outside the range of the sources, or some feature is out of
         distribution whatever E (see `unexplained`).
         """
-        return adapt(self, X, sample_domain).environment(self.coordinates_)
+        return adapt(self, X, sample_domain).environments
 
     def unexplained(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
         """How much less likely each feature is than in the source that it fits worst, given E.

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from .._runtime.warning import InterruptedWarning
 from ..data.sample import Sample
 from ..data.schema import schema_frame
 from ..inference.coordinates import EnvironmentMap
@@ -21,7 +22,7 @@ from ..training.fit import fit_models
 from ..training.form import Form
 from ..training.settings import Settings, check_settings
 from .base import DomainClassifier, DomainEstimator, DomainRegressor
-from .notices import warn_of_idle_columns
+from .notices import warn_of_idle_columns, warn_of_suspects
 from .sites import adapt
 
 
@@ -51,8 +52,9 @@ class NetworkEstimator(DomainEstimator):
         settings = self._settings()
         sample = self._sample(self._training_sample(X, y, sample_domain))
         warn_of_idle_columns(sample)
+        warn_of_suspects(sample)
         fit = self._train([sample], settings)[0]
-        self._adopt(fit, sample.domain_labels[: sample.n_sources])
+        self._adopt(fit, sample.source_names)
         return self
 
     def _settings(self) -> Settings:
@@ -100,9 +102,12 @@ class NetworkEstimator(DomainEstimator):
 
 
 def fit_or_interrupt(estimator: NetworkEstimator, X: Any, y: Any, sample_domain: Any) -> None:
-    """Fit; Ctrl-C, which otherwise only ends the training early, raises KeyboardInterrupt."""
+    """Fit; Ctrl-C, which otherwise only ends the training early, raises KeyboardInterrupt.
+
+    Where there were weights to keep, the estimator is fitted nevertheless.
+    """
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="training was interrupted")
+        warnings.simplefilter("ignore", InterruptedWarning)
         estimator.fit(X, y, sample_domain=sample_domain)
     if estimator.fitted_.interrupted:
         raise KeyboardInterrupt

@@ -1,19 +1,30 @@
 """Warnings about the columns of a training table and of a new one."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..data.columns import Discrete
+from .._runtime.text import fixed, level
+from .._runtime.warning import (
+    ContradictionWarning,
+    DataWarning,
+    LeakageWarning,
+    MissingFeatureWarning,
+    OutsideWarning,
+    UnknownLevelWarning,
+)
+from ..data.columns import OTHER, Discrete
 from ..data.sample import Sample
 from ..data.schema import duplicates
+from ..data.screen import screen
 from ..data.table import Table
 from ..inference.fitted import FittedModel
 from ..inference.novelty import is_novel, novel_features
-from ..inference.prediction import Experts
+from ..inference.prediction import SiteEstimate
 
 # Fewer rows with a missing feature are no evidence about their domain.
 FEWEST_ROWS_TO_TELL = 5
@@ -36,24 +47,58 @@ def warn_of_idle_columns(sample: Sample) -> None:
         warnings.warn(
             f"column(s) {', '.join(map(repr, empty))} have no value in any source: nothing can be "
             "learned from them, and they are not used",
+            DataWarning,
             stacklevel=3,
         )
     for first, second in duplicates(sources.drop(columns=empty)):
         warnings.warn(
             f"columns {first!r} and {second!r} hold the same values: the graph cannot tell which "
             "of them acts; drop one",
+            DataWarning,
             stacklevel=3,
         )
 
 
+def warn_of_suspects(sample: Sample) -> None:
+    """Columns that may give the label away or name rows or sites, and rows that are copies."""
+    rows = np.flatnonzero(sample.is_source)
+    found = screen(
+        sample.X.iloc[rows],
+        sample.y[rows],
+        np.asarray(sample.domain_labels, dtype=object)[sample.domain[rows]],
+        sample.label_name,
+        sample.classes is not None,
+    )
+    for finding in found:
+        category = LeakageWarning if finding.kind in ("leak", "copies") else DataWarning
+        advice = "; drop it from X if it is one" if finding.columns else ""
+        if finding.kind == "leak":
+            advice = " If so, drop it from X"
+        warnings.warn(f"{finding.text}{advice}", category, stacklevel=3)
+
+
 def warn_of_unknown_values(table: Table, X: pd.DataFrame) -> None:
     """Cells of a new table with values that no source has."""
-    for name, count in table.unseen(X).items():
+    for name, values in table.unseen(X).items():
+        known = [v for v in table.levels(name) if v != OTHER]
+        counts_as = repr(OTHER) if OTHER in table.levels(name) else "missing"
         warnings.warn(
-            f"column {name!r}: {count} cell(s) hold a value that no source has, or too few "
-            f"rows of them had; they count as {table.unknown(name)}",
+            f"column {name!r}: {int(values.sum())} cell(s) hold {_levels(values.index)}, which no "
+            f"source has, or too few rows of them (known: {_levels(known)}); they count as "
+            f"{counts_as}",
+            UnknownLevelWarning,
             stacklevel=4,
         )
+
+
+def _levels(values: Iterable[Any]) -> str:
+    shown = [repr(level(v) if isinstance(v, float) else v) for v in _plain(values)]
+    more = f" and {len(shown) - MOST_REPORTED} more" if len(shown) > MOST_REPORTED else ""
+    return ", ".join(shown[:MOST_REPORTED]) + more
+
+
+def _plain(values: Iterable[Any]) -> list[Any]:
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
 
 
 def warn_of_absent_features(model: FittedModel, X: pd.DataFrame, domain: Hashable) -> None:
@@ -70,6 +115,7 @@ def warn_of_absent_features(model: FittedModel, X: pd.DataFrame, domain: Hashabl
         has = f"a value in only {values} of {len(X)} rows of" if values else "no value in"
         warnings.warn(
             f"column {variable.name!r} has {has} the domain {domain!r}: {_importance(model, j)}",
+            MissingFeatureWarning,
             stacklevel=4,
         )
 
@@ -86,7 +132,7 @@ def _importance(model: FittedModel, feature: int) -> str:
     return f"masking it raises the {error} on held-out source rows by {importance:.0%}; {effect}"
 
 
-def warn_of_contradiction(model: FittedModel, domain: Hashable, found: Experts) -> None:
+def warn_of_contradiction(model: FittedModel, domain: Hashable, found: SiteEstimate) -> None:
     """Experts that lost their weight at a domain, and the label's effects that differ there."""
     lost = (model.combination.weights > 0) & (found.weights == 0)
     if not lost.any():
@@ -102,6 +148,7 @@ def warn_of_contradiction(model: FittedModel, domain: Hashable, found: Experts) 
     warnings.warn(
         f"at the domain {domain!r} the experts contradict each other far beyond what they do at "
         f"the sources; {which} contradict the label's parents and get no weight{about}",
+        ContradictionWarning,
         stacklevel=4,
     )
 
@@ -118,9 +165,48 @@ def warn_of_novel_features(
             f"the domain {labels[d]!r} is out of distribution in {which}"
             f"{' and more' if len(features) > MOST_REPORTED else ''}, whatever its E: it counts as "
             "outside, and its predictions are extrapolated",
-            stacklevel=3,
+            OutsideWarning,
+            stacklevel=4,
         )
     if len(novel) > MOST_REPORTED:
         warnings.warn(
-            f"{len(novel) - MOST_REPORTED} more domains are out of distribution", stacklevel=3
+            f"{len(novel) - MOST_REPORTED} more domains are out of distribution",
+            OutsideWarning,
+            stacklevel=4,
         )
+
+
+def warn_of_outsiders(
+    model: FittedModel, sources: pd.DataFrame, found: pd.DataFrame, novel: NDArray[np.bool_]
+) -> None:
+    """Domains whose E lies outside the range of the sources; `novel` ones were reported.
+
+    A model in whose predictions E has no share does not extrapolate by it.
+    """
+    if not uses_environment(model):
+        return
+    means = [str(name) for name in sources if str(name).endswith("_mean")]
+    outside = found[found["outside"].to_numpy(dtype=bool) & ~novel]
+    for name, row in outside.head(MOST_REPORTED).iterrows():
+        spans = ", ".join(
+            f"{column.removesuffix('_mean')} {fixed(row[column])}, sources "
+            f"{fixed(sources[column].min())} to {fixed(sources[column].max())}"
+            for column in means
+        )
+        warnings.warn(
+            f"the domain {name!r} lies outside what the sources span ({spans}): its predictions "
+            "are extrapolated",
+            OutsideWarning,
+            stacklevel=4,
+        )
+    if len(outside) > MOST_REPORTED:
+        warnings.warn(
+            f"{len(outside) - MOST_REPORTED} more domains lie outside what the sources span",
+            OutsideWarning,
+            stacklevel=4,
+        )
+
+
+def uses_environment(model: FittedModel) -> bool:
+    """Whether an expert with a share in the prediction reads E."""
+    return bool(model.formulation.uses_environment and model.combination.weights[1:].any())

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
@@ -26,6 +25,7 @@ from .notices import (
     warn_of_absent_features,
     warn_of_contradiction,
     warn_of_novel_features,
+    warn_of_outsiders,
     warn_of_unknown_values,
 )
 
@@ -36,14 +36,21 @@ def adapt(estimator: Any, X: Any, sample_domain: Any = None) -> "Sites":
     model = estimator.fitted_.model
     frame = as_frame(estimator, X, reset=False)
     warn_of_unknown_values(model.table, frame)
-    return Sites(model, frame, sample_domain)
+    return Sites(model, frame, sample_domain, estimator.coordinates_)
 
 
 class Sites:
     """Several sites of one table; answers come row by row, in its order, or one per site."""
 
-    def __init__(self, model: FittedModel, frame: pd.DataFrame, sample_domain: Any = None) -> None:
+    def __init__(
+        self,
+        model: FittedModel,
+        frame: pd.DataFrame,
+        sample_domain: Any = None,
+        coordinates: EnvironmentMap | None = None,
+    ) -> None:
         self.model, self.frame = model, frame
+        self.coordinates = coordinates or EnvironmentMap.align(model)
         self.labels, self.codes = new_domains(sample_domain, len(frame))
         alone = len(self.labels) == 1
         self.rows = [np.flatnonzero(self.codes == d) for d in range(len(self.labels))]
@@ -61,10 +68,15 @@ class Sites:
         with compilation_cache():
             return np.stack([site.unexplained for site in self.sites])
 
-    def environment(self, coordinates: EnvironmentMap) -> pd.DataFrame:
-        """E of each site in common coordinates, and `outside`."""
+    @functools.cached_property
+    def environments(self) -> pd.DataFrame:
+        """E of each site in common coordinates, and `outside`; warns of those that are."""
+        novel = is_novel(self.excess)
+        found = self.coordinates.describe(self.labels, self.env, novel)
         warn_of_novel_features(self.model, self.labels, self.excess)
-        return coordinates.describe(self.labels, self.env, is_novel(self.excess))
+        known = self.coordinates.describe_sources(range(self.model.source_mean.shape[1]))
+        warn_of_outsiders(self.model, known, found, novel)
+        return found
 
     def unexplained(self) -> pd.DataFrame:
         names = [variable.name for variable in self.model.table.features]
@@ -82,12 +94,14 @@ class Sites:
     @functools.cached_property
     def label(self) -> LabelDistribution:
         """The label's distribution of every row, each site under its own E."""
+        if self.model.formulation.uses_environment:
+            _ = self.environments  # for its warnings
         parts = []
         for name, site in zip(self.labels, self.sites, strict=True):
             warn_of_absent_features(self.model, site.X, name)
             with compilation_cache():
                 parts.append(site.label)
-            warn_of_contradiction(self.model, name, site.experts)
+            warn_of_contradiction(self.model, name, site.known.estimate)
         if len(parts) == 1:
             return parts[0]
         mean = self._in_order([p.mean for p in parts])
@@ -106,7 +120,9 @@ class Sites:
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
         mean, std = self.numbers()
-        half = norm.ppf(0.5 + coverage / 2) * std
+        assert self.label.variance is not None
+        quantile = self.model.calibration.quantile(0.5 + coverage / 2, self.label.variance[:, 0])
+        half = quantile * std
         return np.column_stack([mean - half, mean + half])
 
     def probabilities(self) -> NDArray[np.float64]:

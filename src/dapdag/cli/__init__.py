@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from . import (
+    adapt,
     demo,
     doctor,
     environments,
@@ -23,6 +24,7 @@ from . import (
     predict,
     report,
     reproduce,
+    validate,
 )
 from ._help import Command, Commands
 from ._shared import (
@@ -101,7 +103,9 @@ def _options(
 for panel, command in (
     ("Learn and predict", fit.fit),
     ("Learn and predict", predict.predict),
+    ("Learn and predict", adapt.adapt),
     ("Learn and predict", evaluate.evaluate),
+    ("Learn and predict", validate.validate),
     ("Learn and predict", impute.impute),
     ("Look into a model", inspect.inspect),
     ("Look into a model", graph.graph),

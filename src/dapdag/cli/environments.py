@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._environments import environment_records, show_environments, warn_of_outsiders
+from ._environments import environment_records, show_environments
 from ._shared import (
     Decimal,
     Domain,
@@ -63,7 +63,6 @@ def environments(
         how = reading(separator, decimal, encoding, missing)
         rows = read_new_rows(fitted, new, domain=domain, reading=how)
         found = fitted.environment(rows.X, rows.site)
-        warn_of_outsiders(fitted, found)
     if output is not None:
         _write(fitted, found, output)
     if as_json:

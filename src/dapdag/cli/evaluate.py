@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ._evaluation import draw_forest, explain_methods, show_scores, show_validation, summary_json
 from ._shared import (
     Categorical,
     DataFiles,
@@ -26,11 +27,12 @@ from ._shared import (
     tell,
     without_notes_on_absent_features,
 )
+from ._validation import Event, Statistics, Threshold
 
 if TYPE_CHECKING:
-    from dapdag.evaluate import Evaluation
+    from dapdag.evaluate import Evaluation, Validation
 
-METHODS = "linear,boosting,mlp,dapdag-b"
+METHODS = "prevalence,linear,boosting,mlp,dapdag-b"
 
 
 def evaluate(
@@ -56,6 +58,23 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="All scores, as CSV or Parquet."),
     ] = None,
+    reference: Annotated[
+        str,
+        typer.Option(
+            metavar="METHOD",
+            rich_help_panel="Validation",
+            help="What the others are compared with.",
+        ),
+    ] = "linear",
+    event: Event = None,
+    threshold: Threshold = None,
+    statistics: Statistics = None,
+    forest: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel="Validation", help="Forest plot: PNG, SVG or PDF."
+        ),
+    ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
     task: Task = "auto",
@@ -75,9 +94,15 @@ def evaluate(
 ) -> None:
     """Compare methods: every site predicted from the others.
 
+    Internal-external validation: per site and pooled over sites, with 95 % confidence intervals
+    and the prediction interval for the next site. Needs pip install "dapdag[clinical]"; without it
+    only scores are shown.
+
     \b
     Examples:
       dapdag evaluate heart.csv --label died --domain hospital
+      dapdag evaluate heart.csv --label died --domain hospital \\
+        --statistics sites.csv --forest forest.png
       dapdag evaluate heart.csv --label died --domain hospital \\
         --methods linear,boosting,dapdag-b --replicates 3 -o scores.csv
     """
@@ -86,8 +111,11 @@ def evaluate(
     from dapdag.io import check_output, prepare_study, read_tables, write_table
     from dapdag.io.sniffing import clean
 
-    if output is not None:
-        check_output(output, inputs=data)
+    for table in (output, statistics):
+        if table is not None:
+            check_output(table, inputs=data)
+    if forest is not None:
+        check_output(forest, (".png", ".svg", ".pdf"), data)
     how = reading(separator, decimal, encoding, missing)
     study = prepare_study(
         read_tables(data, how, text=[clean(domain)] if domain else []),
@@ -113,14 +141,39 @@ def evaluate(
             n_jobs=jobs,
             progress=not silent,
         )
+    chosen = reference if reference in found.methods else found.methods[0]
+    validation, why = _validation(found, event, threshold, bool(statistics or forest))
     if output is not None:
         write_table(found.scores, output)
+    if validation is not None and statistics is not None:
+        write_table(validation.table(), statistics)
+    if validation is not None and forest is not None:
+        draw_forest(validation, forest, chosen)
     if as_json:
-        print_json(_summary(found, output))
+        print_json(summary_json(found, output, validation, chosen))
         return
-    _show(found, metric, in_full=not quiet)
-    if output is not None and not quiet:
-        typer.echo(f"Wrote {output}: {len(found.scores):,} scores")
+    show_scores(found, metric, in_full=not quiet)
+    if quiet:
+        return
+    show_validation(validation, why, chosen)
+    explain_methods(found)
+    for path, what in ((output, f"{len(found.scores):,} scores"), (statistics, "statistics")):
+        if path is not None:
+            typer.echo(f"Wrote {path}: {what}")
+    if forest is not None:
+        typer.echo(f"Wrote {forest}")
+
+
+def _validation(
+    found: Evaluation, event: str | None, threshold: float | None, wanted: bool
+) -> tuple[Validation | None, str]:
+    """Statistics with intervals, or why there are none; an error where they were asked for."""
+    try:
+        return found.validation(event=event, threshold=threshold), ""
+    except ValueError as error:
+        if wanted or event is not None or threshold is not None:
+            raise
+        return None, str(error)
 
 
 def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict[str, Any]:
@@ -128,11 +181,15 @@ def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict
     from dapdag import DAPDAGRegressor
     from dapdag._runtime.text import suggestion
     from dapdag.baselines import registry
+    from dapdag.evaluate.references import CONSTANT, reference_models
 
     from ._settings import parse_settings
 
-    known = registry.available(task)
+    references = reference_models(task, seed)
+    constant = CONSTANT[task]
+    known = [constant, *registry.available(task)]
     names = known if methods.strip() == "all" else [m.strip() for m in methods.split(",")]
+    names = [constant if name in CONSTANT.values() else name for name in names]
     for name in names:
         if name in known:
             continue
@@ -144,7 +201,10 @@ def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict
         raise ValueError(
             f"--methods {name}: there is no such method; " + suggestion(name, known, "methods are")
         )
-    found = {name: registry.make(name, task, random_state=seed) for name in names}
+    found = {
+        name: references[name] if name == constant else registry.make(name, task, random_state=seed)
+        for name in names
+    }
     chosen = parse_settings(settings, DAPDAGRegressor)
     for key, value in chosen.items():
         having = [e for e in found.values() if key in e.get_params(deep=False)]
@@ -153,54 +213,3 @@ def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict
         for estimator in having:
             estimator.set_params(**{key: value})
     return found
-
-
-def _show(found: Evaluation, metric: str | None, in_full: bool) -> None:
-    from dapdag._runtime.text import fixed
-    from dapdag.evaluate import METRICS, primary_metric
-
-    from ._show import print_lines, print_table
-
-    if metric is not None and metric not in set(found.scores["metric"]):
-        from dapdag._runtime.text import suggestion
-
-        known = sorted(set(found.scores["metric"]))
-        raise ValueError(
-            f"--metric {metric}: there is no such metric; "
-            + suggestion(metric, known, "metrics are")
-        )
-    name = metric or primary_metric(found.task)
-    table = found.by_target(name)
-    rows = [[str(site), *(fixed(v, 3) for v in row)] for site, row in table.iterrows()]
-    rows.append(["mean", *(fixed(v, 3) for v in table.mean())])
-    goal, title = METRICS[name].goal, METRICS[name].title
-    aim = f"best at {goal:g}" if abs(goal) < 2 else f"{'high' if goal > 0 else 'low'} is good"
-    print_table(
-        ["site", *map(str, table.columns)],
-        rows,
-        title=f"{title[:1].upper()}{title[1:]} at each site when it is left out ({aim})",
-        numbers=range(1, table.shape[1] + 1),
-        most=1000,
-    )
-    if not in_full:
-        return
-    summary = found.summary().drop(columns="failed")
-    print_table(
-        ["method", *map(str, summary.columns)],
-        [[str(m), *(fixed(v, 3) for v in row)] for m, row in summary.iterrows()],
-        title="Mean over sites",
-        numbers=range(1, summary.shape[1] + 1),
-    )
-    ranks = ", ".join(f"{method} {rank:.2g}" for method, rank in found.ranks(name).items())
-    print_lines(f"Mean rank by {name}: {ranks}")
-
-
-def _summary(found: Evaluation, output: Path | None) -> dict[str, Any]:
-    import json
-
-    return {
-        "task": found.task,
-        "summary": json.loads(found.summary().reset_index().to_json(orient="records")),
-        "scores": json.loads(found.scores.to_json(orient="records")),
-        "output": None if output is None else str(output),
-    }

@@ -10,6 +10,8 @@ import typer
 
 from dapdag._runtime.text import significant
 
+from ._assessment import assess_model, assessment_json, show_assessment
+from ._keep import save_interrupted, save_model
 from ._shared import (
     Categorical,
     DataFiles,
@@ -25,9 +27,9 @@ from ._shared import (
     Task,
     print_json,
     reading,
+    say,
     silently,
     tell,
-    without_notes_on_absent_features,
 )
 
 if TYPE_CHECKING:
@@ -112,32 +114,51 @@ def fit(
         from ._study import show_study
 
         show_study(study, [str(path) for path in data])
-    if dry_run:
+    if dry_run and not settings:
         if as_json:
             print_json(_schema(study))
         return
     say_step("Loading JAX")
     model = _estimator(study, settings or [], verbose=0 if silent else 1)
+    if dry_run:
+        if as_json:
+            print_json(_schema(study))
+        return
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
-    _train(model, study)
-    seconds = time.perf_counter() - started
-    model.reading_ = {
+    told = {
         "missing": list(how.missing),
         "decimal": how.decimal,
         "domain": None if domain is None else clean(domain),
         "ids": expand(ids or (), columns, "--id", str(data[0])),
         "dropped": expand(drop or (), columns, "--drop", str(data[0])),
     }
-    model.save(output)
+    try:
+        _train(model, study)
+    except KeyboardInterrupt:
+        model.set_params(verbose=0).reading_ = told
+        save_interrupted(model, output)
+        raise
+    model.set_params(verbose=0).reading_ = told
+    seconds = time.perf_counter() - started
+    save_model(model, output)
     if assess:
         say_step("Predicting each site from the others")
-        model.assessment_ = _assessment(model, study, silent)
-        model.save(output)
+        try:
+            model.assessment_ = assess_model(model, study, silent)
+        except KeyboardInterrupt:
+            say(f"the model is in {output}, without its assessment, which was interrupted")
+            raise
+        save_model(model, output)
     if as_json:
-        print_json({**_schema(study), **_training(model, seconds), "model": str(output)})
+        about = {**_training(model, seconds), **assessment_json(model)}
+        print_json({**_schema(study), **about, "model": str(output)})
     elif not quiet:
-        _show_training(model, seconds, output)
+        _show_training(model, seconds)
+        show_assessment(model)
+        typer.echo(f"\nWrote {output}. Next:")
+        typer.echo(f"  dapdag predict {output} NEW.csv")
+        typer.echo(f"  dapdag report {output} -o report.html")
 
 
 def _check_output(output: Path, inputs: list[Path]) -> None:
@@ -156,26 +177,21 @@ def _estimator(study: Study, settings: list[str], verbose: int) -> Any:
     from ._settings import parse_settings
 
     chosen: type = DAPDAGRegressor if study.task == "regression" else DAPDAGClassifier
-    return chosen(**parse_settings(settings, chosen), verbose=verbose)
+    model = chosen(**parse_settings(settings, chosen), verbose=verbose)
+    model._settings()  # complains of values that are not allowed
+    return model
 
 
 def _train(model: Any, study: Study) -> None:
+    """What the columns may give away was told when the study was prepared."""
+    import warnings
+
     from dapdag._sklearn.network import fit_or_interrupt
+    from dapdag.warnings import DataWarning
 
-    fit_or_interrupt(model, study.X, study.y, study.sample_domain)
-    model.set_params(verbose=0)
-
-
-def _assessment(model: Any, study: Study, silent: bool) -> Any:
-    from sklearn.base import clone
-
-    from dapdag.evaluate import leave_one_domain_out
-
-    with without_notes_on_absent_features():
-        found = leave_one_domain_out(
-            {"dapdag": clone(model).set_params(verbose=0)}, study.labelled(), progress=not silent
-        )
-    return found.scores
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        fit_or_interrupt(model, study.X, study.y, study.sample_domain)
 
 
 def _schema(study: Study) -> dict[str, Any]:
@@ -193,6 +209,8 @@ def _schema(study: Study) -> dict[str, Any]:
 
 
 def _training(model: Any, seconds: float) -> dict[str, Any]:
+    from dapdag._sklearn.shares import prediction_parts
+
     loss = float(model.history_["validation"].min())
     return {
         "epochs": int(model.n_epochs_),
@@ -200,6 +218,7 @@ def _training(model: Any, seconds: float) -> dict[str, Any]:
         "validation_loss": loss if loss == loss else None,
         "edges": model.graph_.number_of_edges(),
         "parents_of_label": _parents(model),
+        **prediction_parts(model),
     }
 
 
@@ -208,7 +227,9 @@ def _parents(model: Any) -> list[str]:
     return [str(name) for name in model.graph_.predecessors(label)]
 
 
-def _show_training(model: Any, seconds: float, output: Path) -> None:
+def _show_training(model: Any, seconds: float) -> None:
+    from dapdag._sklearn.shares import parts_in_words
+
     from ._show import print_lines
 
     found = _training(model, seconds)
@@ -218,7 +239,5 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
         f"Trained {found['epochs']} epochs in {seconds:.0f} s"
         + ("" if loss is None else f", validation loss {significant(loss)}."),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
+        parts_in_words(model),
     )
-    typer.echo(f"\nWrote {output}. Next:")
-    typer.echo(f"  dapdag predict {output} NEW.csv")
-    typer.echo(f"  dapdag report {output} -o report.html")

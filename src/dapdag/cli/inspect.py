@@ -29,6 +29,7 @@ def inspect(model: ModelFile, quiet: Quiet = False, as_json: Json = False) -> No
 
 def summary(model: Any, path: Path) -> dict[str, Any]:
     """Everything as plain values."""
+    from dapdag._sklearn.shares import prediction_parts
     from dapdag.data.schema import describe_column
 
     record, table = model.record_, model.fitted_.model.table
@@ -68,12 +69,15 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
             "validation_loss": loss if loss == loss else None,
             "members": int(model.fitted_.model.n_members),
         },
+        "prediction": prediction_parts(model),
         "graph": {"edges": model.graph_.number_of_edges()},
         "assessed": model.assessment_ is not None,
     }
 
 
 def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
+    from dapdag._sklearn.shares import parts_in_words
+
     from ._show import print_lines, print_table
 
     label, training = found["label"], found["training"]
@@ -85,6 +89,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         f"{found['graph']['edges']} edges, {training['epochs']} epochs"
         + ("" if loss is None else f", validation loss {fixed(loss, 3)}"),
     )
+    print_lines(parts_in_words(model))
     if label["levels"]:
         print_lines(f"Classes: {', '.join(map(str, label['levels']))}")
     changed = {name: found["settings"][name] for name in found["changed"]}
@@ -123,6 +128,7 @@ def _column(column: Any) -> dict[str, Any]:
         "type": column.type,
         "levels": [level(value) for value in column.levels],
         "range": None if column.range is None else list(column.range),
+        "clipped_at": None if column.limits is None else list(column.limits),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .layout import Encoded, encode, padded_size
+from .layout import Encoded, encode, padded_size, take
 from .table import Table
 
 T = TypeVar("T")
@@ -57,6 +57,13 @@ class Chunks:
             for first, job in under_way:
                 yield first, job.result()
 
+    def encoded(self, rows: NDArray[np.intp]) -> Encoded:
+        """Some of the rows, by their positions, without padding."""
+        if len(self.parts) == 1:
+            whole, _ = self._piece(self.parts[0])
+            return take(whole, rows)
+        return encode(self.table, *self.table.encode(self.X.iloc[rows]), None)
+
     def _compute(self, compute: Callable[[Encoded, NDArray[np.float32]], T], rows: slice) -> T:
         return compute(*self._piece(rows))
 
@@ -82,6 +89,8 @@ def padded_piece(table: Table, X: pd.DataFrame) -> tuple[Encoded, NDArray[np.flo
 def padded(data: Encoded) -> Encoded:
     """Rows padded with zeros to one of few sizes."""
     n = len(data.values)
+    if n == padded_size(n, SMALLEST_CHUNK):
+        return data
     pad = ((0, padded_size(n, SMALLEST_CHUNK) - n), (0, 0))
     return Encoded(np.pad(data.values, pad), np.pad(data.observed, pad))
 

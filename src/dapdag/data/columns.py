@@ -26,6 +26,8 @@ class Continuous:
     name: Hashable
     knots: NDArray[np.float64]
     scores: NDArray[np.float64]
+    low: float = np.nan  # smallest and largest value of the sources; the knots reach further
+    high: float = np.nan
 
     kind = "continuous"
     width = 1
@@ -51,7 +53,8 @@ class Continuous:
         if len(values) >= 10:
             values, scores = _with_tails(values, scores)
         mapped = np.interp(seen, values, scores)
-        return Continuous(name, values, (scores - mapped.mean()) / (mapped.std() or 1.0))
+        scores = (scores - mapped.mean()) / (mapped.std() or 1.0)
+        return Continuous(name, values, scores, float(seen[0]), float(seen[-1]))
 
     @property
     def scale(self) -> tuple[float, ...]:
@@ -93,14 +96,22 @@ class Standardised:
 
     @staticmethod
     def learn(name: Hashable, column: NDArray[np.float64]) -> "Standardised":
-        seen = column[~np.isnan(column)]
-        return Standardised(name, float(seen.mean()), float(seen.std()) or 1.0)
+        mean, deviation = moments(column[~np.isnan(column)])
+        return Standardised(name, mean, deviation or 1.0)
 
     def encode(self, column: NDArray[np.float64]) -> FloatArray:
         return ((column - self.mean) / self.deviation).astype(np.float32)[:, None]
 
     def decode(self, encoded: NDArray[np.floating]) -> NDArray[np.float64]:
         return self.mean + self.deviation * encoded[:, 0].astype(np.float64)
+
+
+def moments(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard deviation, also of numbers whose squares are not finite or vanish."""
+    # A power of two changes no digit.
+    power = int(np.frexp(np.abs(values).max())[1])
+    scaled = np.ldexp(values, -power)
+    return float(np.ldexp(scaled.mean(), power)), float(np.ldexp(scaled.std(), power))
 
 
 @dataclass(frozen=True)

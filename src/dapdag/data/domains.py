@@ -1,5 +1,7 @@
 """The domain of every row, as users give it."""
 
+import re
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,3 +28,16 @@ def domain_array(sample_domain: Any, n_rows: int) -> NDArray:
             raise ValueError("sample_domain must be integers or strings, not fractions")
         labels = labels.astype(np.int64)
     return labels
+
+
+def natural_positions(labels: Sequence[Hashable]) -> list[int]:
+    """Positions of the labels in natural order: numbers by size, then texts, in which "site 9"
+    comes before "site 10"."""
+    return sorted(range(len(labels)), key=lambda k: _natural_key(labels[k]))
+
+
+def _natural_key(label: Hashable) -> tuple[Any, ...]:
+    if isinstance(label, int | float | np.number):
+        return (0, float(label))
+    parts = re.split(r"(\d+)", str(label))
+    return (1, *((int(p), "") if p.isdigit() else (-1, p) for p in parts))

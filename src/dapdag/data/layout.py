@@ -20,6 +20,11 @@ class Encoded:
     observed: NDArray[np.float32]  # [rows, variables]
 
 
+def take(data: Encoded, rows: NDArray[np.intp] | slice) -> Encoded:
+    """Some of the rows."""
+    return Encoded(data.values[rows], data.observed[rows])
+
+
 def sizes_of(table: Table) -> tuple[int, int, int]:
     """Padded numbers of columns and variables, and the label's columns."""
     label_columns = 1 if table.label.width == 1 else padded_size(table.label.width)

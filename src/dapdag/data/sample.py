@@ -1,13 +1,14 @@
 """A validated table with labels and domains, and how it becomes arrays."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from .columns import Discrete, Standardised, Variable, learn_feature
+from .domains import natural_positions
 from .layout import Encoded, encode
 from .table import Table
 
@@ -30,9 +31,38 @@ class Sample:
         return self.domain < self.n_sources
 
     @property
+    def sources_in_order(self) -> list[int]:
+        """Codes of the sources in the natural order of their names, in which people see them."""
+        return natural_positions(self.domain_labels[: self.n_sources])
+
+    @property
+    def source_names(self) -> tuple[Hashable, ...]:
+        """Names of the sources in natural order."""
+        return tuple(self.domain_labels[d] for d in self.sources_in_order)
+
+    @property
     def labelled(self) -> NDArray[np.intp]:
         """Positions of the sources' rows that have a label."""
         return np.flatnonzero(self.is_source & pd.notna(self.y))
+
+
+def in_fixed_order(sample: Sample) -> Sample:
+    """The sample with domains and rows in an order that their content decides: no result depends
+    on the order in which they came, nor on the domains' names."""
+    key = pd.util.hash_pandas_object(sample.X, index=False).to_numpy()
+    label = pd.factorize(sample.y, sort=True)[0]
+    least = np.full(len(sample.domain_labels), np.iinfo(np.uint64).max)
+    np.minimum.at(least, sample.domain, key)
+    ranked = np.lexsort((least, np.arange(len(least)) >= sample.n_sources))
+    domain = np.argsort(ranked)[sample.domain]
+    order = np.lexsort((label, key, domain))
+    return replace(
+        sample,
+        X=sample.X.iloc[order].reset_index(drop=True),
+        y=sample.y[order],
+        domain=domain[order],
+        domain_labels=tuple(sample.domain_labels[d] for d in ranked),
+    )
 
 
 def learn_table(sample: Sample) -> Table:

@@ -22,7 +22,8 @@ class Column:
     name: Hashable
     kind: str  # "continuous", "binary" or "categorical"
     levels: tuple[Any, ...]  # of a discrete column
-    range: tuple[float, float] | None  # of numbers; values outside it are clipped to it
+    range: tuple[float, float] | None  # of numbers: the smallest and the largest of the sources
+    limits: tuple[float, float] | None = None  # values beyond them count as their end
 
     @property
     def type(self) -> str:
@@ -36,13 +37,15 @@ class Column:
 
 
 def describe_column(variable: Variable) -> Column:
-    """Kind, levels and range of a variable."""
+    """Kind, levels, range and limits of a variable."""
     if isinstance(variable, Discrete):
         return Column(variable.name, variable.kind, tuple(variable.levels), None)
-    ends = None
-    if isinstance(variable, Continuous):
-        ends = float(variable.knots[0]), float(variable.knots[-1])
-    return Column(variable.name, variable.kind, (), ends)
+    if not isinstance(variable, Continuous):
+        return Column(variable.name, variable.kind, (), None)
+    limits = float(variable.knots[0]), float(variable.knots[-1])
+    known = not np.isnan(variable.low)
+    ends = (variable.low, variable.high) if known else limits
+    return Column(variable.name, variable.kind, (), ends, limits)
 
 
 def schema_frame(table: Table, missing: pd.DataFrame, overall: pd.Series) -> pd.DataFrame:
@@ -98,7 +101,7 @@ def duplicates(X: pd.DataFrame) -> list[tuple[Hashable, Hashable]]:
 def cell_faults(
     variable: Variable, column: pd.Series
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which cells are missing, and which hold a value outside the sources' range or levels."""
+    """Which cells are missing, and which hold a value beyond the limits or levels."""
     absent = column.isna().to_numpy()
     if isinstance(variable, Discrete):
         return absent, ~variable.known(column) & ~absent

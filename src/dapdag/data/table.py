@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .columns import OTHER, Discrete, FloatArray, Variable, numbers_of
+from .columns import Discrete, FloatArray, Variable, numbers_of
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,23 @@ class Table:
     def feature_width(self) -> int:
         return sum(v.width for v in self.features)
 
-    def unseen(self, X: pd.DataFrame) -> dict[Hashable, int]:
-        """How many cells of each discrete column hold a value that is none of its levels."""
-        counts = {
-            v.name: int((~v.named(X.iloc[:, j]) & X.iloc[:, j].notna().to_numpy()).sum())
-            for j, v in enumerate(self.features)
-            if isinstance(v, Discrete)
-        }
-        return {name: count for name, count in counts.items() if count}
+    def unseen(self, X: pd.DataFrame) -> dict[Hashable, pd.Series]:
+        """Values of each discrete column that are none of its levels, and how often each is there.
 
-    def unknown(self, name: Hashable) -> str:
-        """What a value of a discrete column that is none of its levels counts as."""
-        levels = next(v.levels for v in self.features if v.name == name)  # type: ignore[union-attr]
-        return repr(OTHER) if OTHER in levels else "missing"
+        Only columns that hold any, the most frequent values first.
+        """
+        found = {}
+        for j, variable in enumerate(self.features):
+            if isinstance(variable, Discrete):
+                column = X.iloc[:, j]
+                strange = column[~variable.named(column) & column.notna().to_numpy()]
+                if len(strange):
+                    found[variable.name] = strange.astype(object).value_counts()
+        return found
+
+    def levels(self, name: Hashable) -> tuple[Any, ...]:
+        """Levels of a discrete column."""
+        return next(v.levels for v in self.features if v.name == name)  # type: ignore[union-attr]
 
     def encode_label(self, y: Any) -> FloatArray:
         """The label's columns, NaN where the label is missing or of an unknown class."""

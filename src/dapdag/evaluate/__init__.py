@@ -1,7 +1,22 @@
-"""Every domain as the unseen target once: scores, distances, comparisons and tables."""
+"""Every domain as the unseen target once: scores, validation, distances, comparisons and tables."""
 
+from dapdag.evaluate.clinical.estimates import STATISTICS, Statistic
+from dapdag.evaluate.clinical.validation import Validation
 from dapdag.evaluate.evaluation import Evaluation
+from dapdag.evaluate.external import validate
 from dapdag.evaluate.metrics import METRICS, Metric, primary_metric
 from dapdag.evaluate.protocol import leave_one_domain_out
+from dapdag.evaluate.references import reference_models
 
-__all__ = ["METRICS", "Evaluation", "Metric", "leave_one_domain_out", "primary_metric"]
+__all__ = [
+    "METRICS",
+    "STATISTICS",
+    "Evaluation",
+    "Metric",
+    "Statistic",
+    "Validation",
+    "leave_one_domain_out",
+    "primary_metric",
+    "reference_models",
+    "validate",
+]

@@ -1,12 +1,15 @@
 """What an evaluation found, and the comparisons and tables that come from it."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dapdag.evaluate.metrics import METRICS, metrics_of, primary_metric
+
+if TYPE_CHECKING:
+    from dapdag.evaluate.clinical.validation import Validation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,6 +24,9 @@ class Evaluation:
         and reason (why a value is missing).
     targets : one row per target: n_rows, missing (share of cells), label_mean, and its distances
         from the sources, smd and sinkhorn.
+    predictions : one row per labelled row of a target, replicate and method: target, replicate,
+        method, row (position in the data), label, and predicted or probability_CLASS for each
+        class.
 
     Wherever a `metric` can be chosen, None is log-loss for classes and R² for numbers. Missing
     values are left out of means.
@@ -31,19 +37,52 @@ class Evaluation:
     name: str
     methods: tuple[str, ...]
     targets: pd.DataFrame
+    predictions: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def validation(
+        self, event: Any = None, threshold: float | None = None, replicate: int | None = None
+    ) -> "Validation":
+        """Statistics by site with 95 % confidence intervals, to be pooled over sites and compared.
+
+        Parameters
+        ----------
+        event : the class whose probability is validated, against all others; by default the
+            second of two.
+        threshold : probability from which one would treat, for the net benefit; by default the
+            share of events, in whole per cent.
+        replicate : which replicate's predictions; by default the first.
+        """
+        from dapdag.evaluate.clinical.outcomes import outcomes_of
+        from dapdag.evaluate.clinical.validation import validation_of
+
+        if not len(self.predictions):
+            raise ValueError(
+                "there are no predictions to validate: no method succeeded, or the runs come from "
+                "a file of an earlier version; run them anew with another checkpoint"
+            )
+        numbers = self.predictions["replicate"]
+        chosen = self.predictions[numbers == (numbers.min() if replicate is None else replicate)]
+        outcomes, event = outcomes_of(chosen, self.task, event)
+        return validation_of(outcomes, self.task, self.name, event, threshold)
 
     def by_target(self, metric: str | None = None) -> pd.DataFrame:
         """Mean over replicates: one row per target, one column per method."""
         values = self._values(metric).groupby(["target", "method"], sort=False)["value"].mean()
         return self._ordered(values.unstack("method"))
 
+    def sizes_by_target(self, metric: str | None = None) -> pd.DataFrame:
+        """`by_target`, without the sign where scores of opposite sign would cancel in a mean."""
+        table = self.by_target(metric)
+        return table.abs() if METRICS[self._metric(metric)].goal == 0 else table
+
     def summary(self, statistic: str = "mean") -> pd.DataFrame:
         """Mean (or "median", …) over targets of every metric, one row per method.
 
-        Also the mean seconds of a run, and in how many runs the method failed.
+        Of the signed calibration error it is the mean of the absolute values, as errors of opposite
+        sign would cancel. Also the mean seconds of a run, and in how many runs the method failed.
         """
         columns = {
-            metric: self.by_target(metric).agg(statistic)
+            metric: self.sizes_by_target(metric).agg(statistic)
             for metric in metrics_of(self.task)
             if (self.scores["metric"] == metric).any()
         }

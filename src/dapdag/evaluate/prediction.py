@@ -40,7 +40,7 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
     """Fit on the sources; a method that needs the target's features at fit time gets them.
 
     The estimator's attribute ``needs_target`` says so. The target's rows then have the domain −1,
-    and no labels.
+    and no labels. Ctrl-C, which ends a training of dapdag early, ends the evaluation.
     """
     X, y, domain = split.X, split.y, split.sample_domain
     if getattr(estimator, "needs_target", False):
@@ -51,8 +51,11 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
     elif np.asarray(domain).dtype.kind in "if" and (np.asarray(domain) < 0).any():
         # Negative numbers would say that these rows are targets.
         domain = pd.factorize(domain)[0]
-    given = {name: domain for name in ("sample_domain", "groups") if _takes(estimator.fit, name)}
-    return estimator.fit(X, y, **given)
+    given = {name: domain for name in ("sample_domain", "groups") if accepts(estimator.fit, name)}
+    fitted = estimator.fit(X, y, **given)
+    if getattr(getattr(fitted, "fitted_", None), "interrupted", False):
+        raise KeyboardInterrupt  # a training that was cut short is no result
+    return fitted
 
 
 def _with_unknown(y: pd.Series, n: int, task: str) -> pd.Series:
@@ -64,7 +67,7 @@ def _with_unknown(y: pd.Series, n: int, task: str) -> pd.Series:
     return pd.Series([*y, *[None] * n], name=y.name, dtype=object)
 
 
-def _takes(method: Callable[..., Any], name: str) -> bool:
+def accepts(method: Callable[..., Any], name: str) -> bool:
     """Whether a method has an argument of this name, or its object passes it on.
 
     Meta-estimators of scikit-learn pass on what their parts ask for once metadata routing is on.
@@ -86,6 +89,23 @@ def predict_classes(estimator: Any, X: pd.DataFrame) -> ClassPrediction:
     probability = np.asarray(estimator.predict_proba(X), dtype=np.float64)
     _check_finite(probability, estimator)
     return ClassPrediction(probability, np.asarray(estimator.classes_))
+
+
+def class_labels(y: pd.Series) -> list[Any]:
+    """Classes that a label has, in order; plain Python values."""
+    return np.unique(y.dropna().to_numpy().astype(object)).tolist()
+
+
+def aligned(found: ClassPrediction, classes: list[Any]) -> Array:
+    """Probabilities in the columns of `classes`; 0 for those that the method does not know."""
+    position = {label: k for k, label in enumerate(found.classes.tolist())}
+    columns = [
+        found.probability[:, position[label]]
+        if label in position
+        else np.zeros(len(found.probability))
+        for label in classes
+    ]
+    return np.column_stack(columns)
 
 
 def predict_numbers(estimator: Any, X: pd.DataFrame) -> NumberPrediction:

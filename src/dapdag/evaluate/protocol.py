@@ -6,22 +6,28 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
 
 from dapdag._runtime.progress import progress as progress_bar
+from dapdag._runtime.warning import MethodWarning
 from dapdag.datasets.domain_data import DomainData
 from dapdag.evaluate.distances import describe_targets
 from dapdag.evaluate.evaluation import Evaluation
 from dapdag.evaluate.log import RunLog
 from dapdag.evaluate.metrics import METRICS, metrics_of
-from dapdag.evaluate.runs import COLUMNS, Row, Run, data_digest
+from dapdag.evaluate.prediction import class_labels
+from dapdag.evaluate.runs import COLUMNS, Finished, Run, data_digest
+from dapdag.evaluate.tables import as_domain_data
 
 
 def leave_one_domain_out(
     estimators: Mapping[str, Any],
-    data: DomainData,
+    X: Any,
+    y: Any = None,
+    sample_domain: Any = None,
     *,
     targets: Sequence[Hashable] | None = None,
     n_replicates: int = 1,
@@ -43,7 +49,9 @@ def leave_one_domain_out(
     Parameters
     ----------
     estimators : unfitted estimators by name; `fit` gets `sample_domain` if it takes it.
-    data : domains with labels.
+    X, y, sample_domain : features (DataFrame or array), label and domain of every row; or a
+        `dapdag.datasets.DomainData` alone, which holds all three. The task follows the estimators
+        that are classifiers or regressors, else the label: text, or two values, are classes.
     targets : domains to leave out; all by default.
     n_replicates : runs per method and target. A replicate differs by the seed, `random_state`
         plus its number, in every parameter called random_state.
@@ -56,6 +64,7 @@ def leave_one_domain_out(
     n_jobs : runs at a time, through joblib: its backends, Dask among them, apply.
     progress : True shows a bar on a terminal.
     """
+    data = as_domain_data(X, y, sample_domain, estimators)
     kept = _check_metrics(metrics, data.task)
     targets = _check_targets(targets, data)
     _check_estimators(estimators, data.task)
@@ -67,7 +76,13 @@ def leave_one_domain_out(
         for replicate in range(n_replicates)
         for method, estimator in estimators.items()
     ]
-    rows = _execute(runs, data, checkpoint, n_jobs, bool(progress))
+    found = _execute(runs, data, checkpoint, n_jobs, bool(progress))
+    # A file holds targets as text, and replicates under the number they had.
+    rows = [
+        {**row, "target": run.target, "replicate": run.replicate}
+        for run, finished in zip(runs, found, strict=True)
+        for row in finished.rows
+    ]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     _warn_of_failures(table)
     return Evaluation(
@@ -76,15 +91,16 @@ def leave_one_domain_out(
         name=data.name,
         methods=tuple(estimators),
         targets=describe_targets(data, targets, distances, random_state),
+        predictions=_predictions(runs, found, data),
     )
 
 
 def _execute(
     runs: list[Run], data: DomainData, checkpoint: Any, n_jobs: int | None, shown: bool
-) -> list[Row]:
-    """Rows of all runs, in the order of the runs."""
+) -> list[Finished]:
+    """What all runs found, in the order of the runs."""
     log = None if checkpoint is None else RunLog(Path(checkpoint))
-    known = log.read() if log else {}
+    known = {key: _from_log(content) for key, content in log.read().items()} if log else {}
     identity = data_digest(data) if log else ""
     digests = [run.digest(identity) if log else str(k) for k, run in enumerate(runs)]
     todo = [k for k, digest in enumerate(digests) if digest not in known]
@@ -93,22 +109,54 @@ def _execute(
     with progress_bar(len(runs), f"leave one domain out: {data.name}", int(shown)) as bar:
         done = len(runs) - len(todo)
         bar.update(done)
-        for k, rows in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
-            known[digests[k]] = rows
+        for k, finished in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(jobs):
+            known[digests[k]] = finished
             if log:
-                log.append(digests[k], [{**row, "target": str(row["target"])} for row in rows])
+                log.append(digests[k], _to_log(finished))
             done += 1
             bar.update(done)
-    # A file holds targets as text, and replicates under the number they had.
-    return [
-        {**row, "target": run.target, "replicate": run.replicate}
-        for run, digest in zip(runs, digests, strict=True)
-        for row in known[digest]
-    ]
+    return [known[digest] for digest in digests]
 
 
-def _numbered(k: int, run: Run, data: DomainData) -> tuple[int, list[Row]]:
+def _numbered(k: int, run: Run, data: DomainData) -> tuple[int, Finished]:
     return k, run.execute(data)
+
+
+def _to_log(finished: Finished) -> dict[str, Any]:
+    rows = [{**row, "target": str(row["target"])} for row in finished.rows]
+    return {"rows": rows, "predicted": finished.predicted}
+
+
+def _from_log(content: Any) -> Finished:
+    """A finished run of a file; those of earlier versions hold the rows of scores alone."""
+    if isinstance(content, list):
+        return Finished(content)
+    return Finished(content["rows"], content["predicted"])
+
+
+def _predictions(runs: list[Run], found: list[Finished], data: DomainData) -> pd.DataFrame:
+    """One row per labelled row of a target and run: its position, label and predictions."""
+    position = np.arange(len(data.y))
+    labelled = data.y.notna().to_numpy()
+    numbers = data.task == "regression"
+    names = ["predicted"]
+    if not numbers:
+        names = [f"probability_{label}" for label in class_labels(data.y)]
+    parts = []
+    for run, finished in zip(runs, found, strict=True):
+        if not finished.predicted:
+            continue
+        rows = position[labelled & (data.sample_domain == run.target)]
+        values = np.asarray(finished.predicted, dtype=np.float64).reshape(len(rows), -1)
+        head = {"target": run.target, "replicate": run.replicate, "method": run.method}
+        part = pd.DataFrame(values, columns=names)
+        for place, (name, value) in enumerate(head.items()):
+            part.insert(place, name, [value] * len(rows))
+        part.insert(3, "row", rows)
+        part.insert(4, "label", data.y.to_numpy()[rows])
+        parts.append(part)
+    columns = ["target", "replicate", "method", "row", "label", *names]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def _warn_of_failures(table: pd.DataFrame) -> None:
@@ -120,6 +168,7 @@ def _warn_of_failures(table: pd.DataFrame) -> None:
         warnings.warn(
             f"{method} failed in {len(part)} run(s), on the target(s) {where}: "
             f"{part['reason'].iloc[0].removeprefix('failed: ')}",
+            MethodWarning,
             stacklevel=3,
         )
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,32 @@ from sklearn.base import clone
 
 from dapdag.datasets.domain_data import DomainData, Split
 from dapdag.evaluate.metrics import Score, class_scores, metrics_of, number_scores, undefined
-from dapdag.evaluate.prediction import environment_facts, fit, predict_classes, predict_numbers
+from dapdag.evaluate.prediction import (
+    aligned,
+    class_labels,
+    environment_facts,
+    fit,
+    predict_classes,
+    predict_numbers,
+)
 
 COLUMNS = (
     *("target", "replicate", "method", "metric", "value"),
     *("seconds", "outside", "env_distance", "reason"),
 )
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a run found: tidy rows of scores, one per metric, and its predictions.
+
+    `predicted` has an entry per labelled row of the target: a number, or the probability of every
+    class of the data, in their order. It is empty where the method failed.
+    """
+
+    rows: list[Row]
+    predicted: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -33,16 +52,17 @@ class Run:
     seed: int
     bootstrap: bool
 
-    def execute(self, data: DomainData) -> list[Row]:
-        """Tidy rows, one per metric; a failure is a row per metric with its reason."""
+    def execute(self, data: DomainData) -> Finished:
+        """Scores and predictions; a failure is a row per metric with its reason."""
         start = time.perf_counter()
         outside, env_distance = np.nan, np.nan
+        predicted: list[Any] = []
         try:
             split = _labelled_sources(data.leave_out(self.target))
             if self.bootstrap:
                 split = resample(split, np.random.default_rng(self.seed))
             fitted = fit(seeded(self.estimator, self.seed), split, data.task)
-            scores = _scores(fitted, split, data.task)
+            scores, predicted = _scored(fitted, split, data)
             seconds = time.perf_counter() - start
             outside, env_distance = environment_facts(fitted, split.X_target)
         except Exception as error:  # one failing method must not lose the others' results
@@ -57,10 +77,11 @@ class Run:
             "outside": outside,
             "env_distance": env_distance,
         }
-        return [
+        rows = [
             {**common, "metric": name, "value": score.value, "reason": score.reason}
             for name, score in scores.items()
         ]
+        return Finished(rows, predicted)
 
     def digest(self, data_digest: str) -> str:
         """Equal for runs that would give the same result, as far as data and settings tell."""
@@ -104,26 +125,25 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**dict.fromkeys(names, seed)) if names else copy
 
 
-def _scores(fitted: Any, split: Split, task: str) -> dict[str, Score]:
-    """All rows of the target are predicted together; those with a label are scored."""
+def _scored(fitted: Any, split: Split, data: DomainData) -> tuple[dict[str, Score], list[Any]]:
+    """All rows of the target are predicted together; those with a label are scored and kept."""
     known = split.y_target.notna().to_numpy()
     if not known.any():
         reason = "no row of the target has a label"
-        return {name: undefined(reason) for name in metrics_of(task)}
+        return {name: undefined(reason) for name in metrics_of(data.task)}, []
     y = split.y_target.to_numpy()[known]
-    if task == "classification":
+    if data.task == "classification":
         classes = predict_classes(fitted, split.X_target)
-        return class_scores(y, replace(classes, probability=classes.probability[known]))
+        classes = replace(classes, probability=classes.probability[known])
+        return class_scores(y, classes), aligned(classes, class_labels(data.y)).tolist()
     found = predict_numbers(fitted, split.X_target)
-    return number_scores(
-        y.astype(np.float64),
-        replace(
-            found,
-            mean=found.mean[known],
-            std=None if found.std is None else found.std[known],
-            interval=None if found.interval is None else found.interval[known],
-        ),
+    found = replace(
+        found,
+        mean=found.mean[known],
+        std=None if found.std is None else found.std[known],
+        interval=None if found.interval is None else found.interval[known],
     )
+    return number_scores(y.astype(np.float64), found), found.mean.tolist()
 
 
 def data_digest(data: DomainData) -> str:

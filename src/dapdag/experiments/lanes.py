@@ -33,5 +33,5 @@ def fit_lanes(estimator: NetworkEstimator, datasets: Sequence[Dataset]) -> list[
         for copy, (X, y, sample_domain) in zip(copies, datasets, strict=True)
     ]
     for copy, sample, fit in zip(copies, samples, fit_models(samples, settings), strict=True):
-        copy._adopt(fit, sample.domain_labels[: sample.n_sources])
+        copy._adopt(fit, sample.source_names)
     return copies

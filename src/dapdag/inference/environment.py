@@ -11,51 +11,53 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 from jaxtyping import Array
 from numpy.typing import NDArray
 
 from .._runtime.compile import jit
-from ..data.chunks import Chunks, padded_piece, spaced_rows
+from ..data.chunks import Chunks, padded
 from ..data.layout import Encoded
 from ..model import Summary
-from ..model.constants import CLIP_RANGES, NARROW, REFINE_POINTS, REFINE_ROWS
+from ..model.constants import CLIP_RANGES, NARROW, REFINE_POINTS
 from ..model.encoder import posterior
 from ..model.parameters import unravel
 from .fitted import EnvPosterior, FittedModel
 from .programs import MemberDecoder, in_blocks, per_member
 
 
-def infer_environment(model: FittedModel, chunks: Chunks) -> EnvPosterior:
-    """Posterior of E of the site whose rows `chunks` hold: THE function from rows to E."""
-    q = encode(model, chunks)
-    return refine(model, chunks.X, q) if model.formulation.uses_environment else q
+def environment_at(
+    model: FittedModel, summary: Summary, some: Encoded, n_rows: int
+) -> EnvPosterior:
+    """Posterior of E of a site: THE function from rows to E.
+
+    `summary` is that of all `n_rows` rows, `some` are a part of them that stands for all.
+    """
+    q = environment_of(model, summary)
+    return refine(model, some, n_rows, q) if model.formulation.uses_environment else q
 
 
 def encode(model: FittedModel, chunks: Chunks) -> EnvPosterior:
     """Posterior of E by the encoder alone: accurate for the sources, on which it was trained."""
     # Without environments nothing depends on the rows: no need to go through them.
     uses = model.formulation.uses_environment
-    return environment_of(model, summarise(model, chunks) if uses else _no_rows(model))
+    return environment_of(model, summarise(model, chunks) if uses else no_rows(model))
 
 
 def summarise(model: FittedModel, chunks: Chunks) -> Summary:
     """The encoder's summary of all rows of one site, per member: [members, dim]."""
 
-    def part(data: Encoded, present: NDArray[np.float32]) -> Summary:
-        found = _summarise(
-            model.sizes,
-            model.layout,
-            model.vectors,
-            model.prior_precision,
-            data.values,
-            data.observed,
-            present,
-        )
-        # Sums over chunks are kept in double precision: a million rows must not lose the last.
-        return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
+    parts = chunks.map(lambda data, present: summarise_piece(model, data, present))
+    return sum((found for _, found in parts), start=no_rows(model))
 
-    return sum((found for _, found in chunks.map(part)), start=_no_rows(model))
+
+def summarise_piece(model: FittedModel, data: Encoded, present: NDArray[np.float32]) -> Summary:
+    """The encoder's summary of some padded rows; 0 without environments, which nothing needs."""
+    if not model.formulation.uses_environment:
+        return no_rows(model)
+    about = model.sizes, model.layout, model.vectors, model.prior_precision
+    found = _summarise(*about, data.values, data.observed, present)
+    # Sums over chunks are kept in double precision: a million rows must not lose the last.
+    return jax.tree.map(lambda a: np.asarray(a, dtype=np.float64), found)
 
 
 def environment_of(model: FittedModel, summary: Summary) -> EnvPosterior:
@@ -108,7 +110,7 @@ def distance_outside(model: FittedModel, q: EnvPosterior) -> NDArray[np.float64]
     return np.asarray(excess / np.maximum(high - low, 1e-12))
 
 
-def refine(model: FittedModel, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior:
+def refine(model: FittedModel, some: Encoded, n_rows: int, q: EnvPosterior) -> EnvPosterior:
     """The posterior with its mean moved to the maximum a posteriori under the decoder, for every
     member whose encoder places E outside the sources' range.
 
@@ -120,8 +122,7 @@ def refine(model: FittedModel, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior
     usable = label_free(model)
     if not outside.any() or not usable.any() or not model.sizes.reads:
         return q
-    rows = spaced_rows(len(X), REFINE_ROWS)
-    data, _ = padded_piece(model.table, X.iloc[rows])
+    data = padded(some)
     cells = usable, data.values, data.observed
     low, high = _search_range(model, q)
     best = np.clip(q.mean, low, high)
@@ -131,7 +132,7 @@ def refine(model: FittedModel, X: pd.DataFrame, q: EnvPosterior) -> EnvPosterior
             points = _grid(best, low, high, dimension, reach)
             likelihood = per_member(model, _log_likelihoods, (points,), *cells)
             prior = -0.5 * model.prior_precision * (points**2).sum(-1)
-            posterior = likelihood * (len(X) / len(rows)) + prior
+            posterior = likelihood * (n_rows / len(some.values)) + prior
             best = points[np.arange(len(points)), posterior.argmax(1)]
     return replace(q, mean=np.where(outside[:, None], best, q.mean))
 
@@ -181,7 +182,8 @@ def _log_likelihoods(
     return jax.lax.map(at, points)
 
 
-def _no_rows(model: FittedModel) -> Summary:
+def no_rows(model: FittedModel) -> Summary:
+    """The summary of a site without rows."""
     zero = np.zeros((model.n_members, model.sizes.env_dim))
     return Summary(zero, zero)  # type: ignore[arg-type]
 

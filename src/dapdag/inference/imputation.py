@@ -14,13 +14,12 @@ from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
 from .._runtime.compile import Effort
-from ..data.chunks import Chunks, padded
+from ..data.chunks import padded
 from ..data.columns import Discrete, Variable
 from ..data.layout import encode, padded_size
 from ..data.table import Table
 from ..model.constants import IMPUTE_GRID, IMPUTE_SWEEPS
 from .fitted import EnvPosterior, FittedModel
-from .prediction import predict_label
 from .programs import MemberDecoder, per_member
 from .site import Site
 
@@ -34,13 +33,14 @@ def impute(site: Site) -> NDArray[np.float64]:
     filled = np.empty((len(X), site.model.table.feature_width))
     for start in range(0, len(X), IMPUTE_ROWS):
         chunk = slice(start, start + IMPUTE_ROWS)
-        filled[chunk] = _fill(site.model, X.iloc[chunk], site.env)
+        filled[chunk] = _fill(site.model, X.iloc[chunk], site.label.mean[chunk], site.env)
     return filled
 
 
-def _fill(model: FittedModel, X: pd.DataFrame, env: EnvPosterior) -> NDArray[np.float64]:
-    """Encoded features of some rows of one site, complete."""
-    label = np.asarray(predict_label(model, Chunks(model.table, X), env).mean)
+def _fill(
+    model: FittedModel, X: pd.DataFrame, label: NDArray[np.float64], env: EnvPosterior
+) -> NDArray[np.float64]:
+    """Encoded features of some rows of one site, complete; `label` is the one predicted."""
     data = padded(encode(model.table, *model.table.encode(X), label))
     members = per_member(
         *(model, _from_parents, (env.mean,), data.values, data.observed, _rounds(model.parents)),

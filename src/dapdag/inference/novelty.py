@@ -7,12 +7,12 @@ much less likely than in the source that it fits worst is out of distribution, w
 from collections.abc import Hashable
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from ..data.chunks import padded_piece, spaced_rows
-from ..model.constants import NOVEL_ABOVE, NOVELTY_PSEUDO_ROWS, NOVELTY_ROWS
+from ..data.chunks import padded
+from ..data.layout import Encoded
+from ..model.constants import NOVEL_ABOVE, NOVELTY_PSEUDO_ROWS
 from .fitted import EnvPosterior, FittedModel
 from .programs import MemberDecoder, per_member
 
@@ -30,21 +30,23 @@ def worst_source_losses(losses: NDArray, parents: NDArray) -> NDArray[np.float64
     return np.where(usable, worst, np.inf)
 
 
-def unexplained(model: FittedModel, X: pd.DataFrame, q: EnvPosterior) -> NDArray[np.float64]:
+def unexplained(model: FittedModel, some: Encoded, q: EnvPosterior) -> NDArray[np.float64]:
     """Mean negative log-density of each feature's cells, less that in its worst source.
+
+    `some` are at most `NOVELTY_ROWS` rows of the site.
 
     NaN for features that depend on the label and for those that the site lacks. Few rows are
     smoothed by pseudo-rows without surprise.
     """
     worst = model.worst_source_loss
-    rows = spaced_rows(len(X), NOVELTY_ROWS)
-    if not len(rows) or not np.isfinite(worst).any():
+    n = len(some.values)
+    if not n or not np.isfinite(worst).any():
         return np.full(len(worst), np.nan)
-    data, present = padded_piece(model.table, X.iloc[rows])
+    data = padded(some)
     found = per_member(model, _losses, (q.mean,), data.values, data.observed).mean(0)
-    seen = (data.observed * present[:, None])[:, : len(worst)]
+    seen = some.observed[:, : len(worst)]
     cells = seen.sum(0)
-    total = (found[:, : len(worst)] * seen).sum(0)
+    total = (found[:n, : len(worst)] * seen).sum(0)
     usable = (cells > 0) & np.isfinite(worst)
     excess = np.full(len(worst), np.nan)
     surprise = total[usable] - cells[usable] * worst[usable]

@@ -7,36 +7,91 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.chunks import Chunks
-from . import novelty, prediction
-from .environment import infer_environment
+from ..model.constants import NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
+from . import novelty
+from .environment import environment_at
+from .evidence import Evidence, gather, row_keys
 from .fitted import EnvPosterior, FittedModel
-from .prediction import Experts, LabelDistribution
+from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
+from .unknown_levels import with_unknown_levels
+
+
+class KnownSite:
+    """What the rows of a site say about it under a fitted model, inferred when first asked for.
+
+    `given` is the estimate, where it was saved with the rows.
+    """
+
+    def __init__(
+        self, model: FittedModel, evidence: Evidence, given: SiteEstimate | None = None
+    ) -> None:
+        self.model, self.evidence, self._given = model, evidence, given
+
+    @functools.cached_property
+    def env(self) -> EnvPosterior:
+        """Posterior of E under each member."""
+        if self._given is not None:
+            return self._given.env
+        evidence = self.evidence
+        some = evidence.kept.head(REFINE_ROWS)
+        return environment_at(self.model, evidence.summary, some, evidence.n_rows)
+
+    @functools.cached_property
+    def _inferred(self) -> tuple[SiteEstimate, LabelDistribution]:
+        return infer_site(self.model, self.evidence.kept.data, self.env)
+
+    @property
+    def estimate(self) -> SiteEstimate:
+        """E, the site's effects on mechanisms, and the experts' weights: what scores rows."""
+        return self._inferred[0] if self._given is None else self._given
+
+    @property
+    def label_of_kept(self) -> LabelDistribution:
+        """The label's distribution at the rows that are kept of the site."""
+        return self._inferred[1]
+
+    @functools.cached_property
+    def unexplained(self) -> NDArray[np.float64]:
+        """How much less likely each feature is than in its worst source, unknown levels included:
+        [features]."""
+        model, evidence = self.model, self.evidence
+        excess = novelty.unexplained(model, evidence.kept.head(NOVELTY_ROWS), self.env)
+        return with_unknown_levels(model.table, evidence.levels, excess)
+
+    def score(self, X: pd.DataFrame) -> LabelDistribution:
+        """The label's distribution for rows of this site, row by row."""
+        return score_table(self.model, self.estimate, Chunks(self.model.table, X))
 
 
 class Site:
-    """Rows of one site under a fitted model. Everything is inferred when first asked for."""
+    """A site and all of its rows. Everything is inferred when first asked for."""
 
     def __init__(self, model: FittedModel, X: pd.DataFrame) -> None:
         self.model, self.X = model, X
         self._chunks = Chunks(model.table, X)
 
     @functools.cached_property
-    def env(self) -> EnvPosterior:
-        """Posterior of E under each member."""
-        return infer_environment(self.model, self._chunks)
+    def known(self) -> KnownSite:
+        """What the rows say about the site."""
+        return KnownSite(self.model, gather(self.model, self._chunks))
 
-    @functools.cached_property
-    def experts(self) -> Experts:
-        """What each expert predicts, their weights, and the site's effects on mechanisms."""
-        return prediction.ask_experts(self.model, self._chunks, self.env)
+    @property
+    def _place(self) -> NDArray[np.intp]:
+        """Where each row of a small site stands among those that are kept, all of them."""
+        every = self._chunks.encoded(np.arange(len(self.X)))
+        return np.argsort(np.argsort(row_keys(every), kind="stable"), kind="stable")
+
+    @property
+    def env(self) -> EnvPosterior:
+        return self.known.env
+
+    @property
+    def unexplained(self) -> NDArray[np.float64]:
+        return self.known.unexplained
 
     @functools.cached_property
     def label(self) -> LabelDistribution:
         """The label's distribution, row by row."""
-        found = prediction.combine_experts(self.model, self.experts)
-        return prediction.recalibrate(self.model, found)
-
-    @functools.cached_property
-    def unexplained(self) -> NDArray[np.float64]:
-        """How much less likely each feature is than in its worst source: [features]."""
-        return novelty.unexplained(self.model, self.X, self.env)
+        if len(self.X) <= SITE_ROWS:
+            return self.known.label_of_kept.take(self._place)
+        return score_table(self.model, self.known.estimate, self._chunks)

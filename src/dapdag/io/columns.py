@@ -21,6 +21,17 @@ MANY_LEVELS = 30
 FEWEST_IDS = 10
 FEW_VALUES = 10
 
+COMMA = re.compile(r"[+-]?\d+,\d+")
+POINT = re.compile(r"[+-]?\d*\.\d+")
+_DIGITS = r"[+-]?\d+([.,]\d+)?"
+# What makes a text of a number, and its name.
+MARKS = {
+    re.compile(rf"{_DIGITS}\s*%"): "the per cent sign",
+    re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+|[+-]?\d{1,3}(,\d{3}){2,}"): "commas between thousands",
+    re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+|[+-]?\d{1,3}(\.\d{3}){2,}"): "points between thousands",
+    re.compile(r"[+-]?\d{1,3}([ '\u2019\u00a0\u202f]\d{3})+([.,]\d+)?"): "marks between thousands",
+    re.compile(rf"[$€£¥]\s*{_DIGITS}|{_DIGITS}\s*[$€£¥]"): "the unit of money",
+}
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|index|idx|rownames?|nr)", re.IGNORECASE)
 
 
@@ -47,6 +58,7 @@ def clean_features(
     _refuse_dates(rows, free)
     for name in free:
         _refuse_stray_text(rows, name, MOSTLY, f"--categorical {name}")
+        _refuse_marked_numbers(rows, name, f"--categorical {name}")
     void = [name for name in names if frame[name].isna().all()]
     if void:
         warnings.warn(
@@ -163,15 +175,40 @@ def _refuse_stray_text(rows: Rows, name: str, at_least: float, otherwise: str | 
     more = f" ({len(stray):,} such cells)" if len(stray) > 1 else ""
     raise ValueError(
         f"column {name!r} holds numbers, but {value[:40]!r} in {rows.where(int(stray[0]))}{more}: "
-        f"{_remedy(value, otherwise)}"
+        f"{_remedy(column, value, otherwise)}"
     )
 
 
-def _remedy(value: str, otherwise: str | None) -> str:
-    if re.fullmatch(r"[+-]?\d+,\d+", value.strip()):
+def _remedy(column: pd.Series, value: str, otherwise: str | None) -> str:
+    codes = f", or give {otherwise} if the numbers are codes" if otherwise else ""
+    if COMMA.fullmatch(value.strip()):
+        points = [v for v in column.dropna().astype(str).str.strip() if POINT.fullmatch(v)]
+        if points:
+            return f"other cells have a decimal point ({points[0]!r}): write them alike{codes}"
         return "give --decimal , if the comma is its decimal mark"
+    if (mark := _mark_of(value)) is not None:
+        return f"write its numbers without {mark}{codes}"
     remedy = f"correct it, or give --missing {value[:40]!r} if it stands for a missing value"
-    return f"{remedy}, or {otherwise} if the numbers are codes" if otherwise else remedy
+    return f"{remedy}{codes}"
+
+
+def _mark_of(value: str) -> str | None:
+    """What is written beside the digits of a number, in words."""
+    return next((words for mark, words in MARKS.items() if mark.fullmatch(value.strip())), None)
+
+
+def _refuse_marked_numbers(rows: Rows, name: str, otherwise: str) -> None:
+    """Complain of numbers that are texts only for a per cent sign, thousands or a unit of money."""
+    column = rows.frame[name]
+    if not is_text(column):
+        return
+    some = column.dropna().astype(str).head(500)
+    marked = [mark for mark in some.map(_mark_of) if mark is not None]
+    if len(some) and len(marked) >= MOSTLY * len(some):
+        raise ValueError(
+            f"{rows.name}: column {name!r} holds numbers such as {some.iloc[0][:40]!r}: write them "
+            f"without {marked[0]}, or give {otherwise} if they are codes"
+        )
 
 
 def _refuse_too_many(rows: Rows, n: int) -> None:
@@ -196,7 +233,7 @@ def _tell_many_texts(X: pd.DataFrame) -> None:
 
 
 def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
-    found = [str(name) for name, column in X.items() if _numbers_rows(str(name), column)]
+    found = [str(name) for name, column in X.items() if numbers_rows(str(name), column)]
     if found:
         what = "different in every row" if len(found) == 1 else "each different in every row"
         warnings.warn(
@@ -208,7 +245,8 @@ def _tell_row_numbers(X: pd.DataFrame) -> list[str]:
     return found
 
 
-def _numbers_rows(name: str, column: pd.Series) -> bool:
+def numbers_rows(name: str, column: pd.Series) -> bool:
+    """Whether a column is different in every row, like a row number or an identifier."""
     n = len(column)
     if n < FEWEST_IDS or column.isna().any() or column.nunique() < n:
         return name.startswith("Unnamed:")

@@ -165,7 +165,9 @@ def table_files(path: Path) -> list[Path]:
     below = sorted(
         folder.name
         for folder in path.iterdir()
-        if folder.is_dir() and any(is_table_name(file) for file in folder.iterdir())
+        if folder.is_dir()
+        and not folder.name.startswith(".")
+        and any(is_table_name(file) for file in folder.iterdir())
     )
     if below:
         warnings.warn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dapdag._runtime.text import counted, expand, quoted, suggestion
-from dapdag.io.columns import clean_features, clean_numbers, is_text, tell_alike, whole_numbers
+from dapdag._runtime.warning import DataWarning, ReadingWarning
+from dapdag.io.columns import (
+    clean_features,
+    clean_numbers,
+    is_text,
+    numbers_rows,
+    tell_alike,
+    whole_numbers,
+)
 from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows
 from dapdag.io.sentinels import tell_sentinels
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from dapdag.datasets import DomainData
 
 Task = Literal["regression", "classification"]
+NEGATIVE = re.compile(r"-\d+")
 MOST_CLASSES = 10  # of whole numbers that are taken for classes
 
 
@@ -120,7 +130,13 @@ def prepare_study(
         tell_alike(domain, pd.Series(site))
     _check_sites(site, is_target, y)
     tell_sentinels(X)
-    tell_leaks(X[~is_target], y[~is_target], found == "classification")
+    tell_leaks(
+        X[~is_target],
+        y[~is_target],
+        site[~is_target],
+        found == "classification",
+        told=[str(name) for name in X if numbers_rows(str(name), X[name])],
+    )
     return Study(X, y, site, is_target, found)
 
 
@@ -183,7 +199,9 @@ def _with_unlabelled(
     for name in features:
         if name not in has:
             warnings.warn(
-                f"column {name!r} is not in {new.name}: it counts as missing there", stacklevel=4
+                f"column {name!r} is not in {new.name}: it counts as missing there",
+                ReadingWarning,
+                stacklevel=4,
             )
     named = domain is not None and domain in new.frame
     new_site = site_labels(new, domain) if named else new.site_of_row()
@@ -255,6 +273,15 @@ def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series)
         warnings.warn(
             f"all labelled rows belong to one site, {counts.index[0]!r}: how sites differ cannot "
             "be learned from one",
+            DataWarning,
+            stacklevel=3,
+        )
+    negative = [name for name in counts.index if NEGATIVE.fullmatch(str(name))]
+    if negative:
+        warnings.warn(
+            f"the site {negative[0]!r} is learned from: if it is one to be predicted, give "
+            f"--target={negative[0]}",
+            DataWarning,
             stacklevel=3,
         )
     single = counts.index[counts == 1]
@@ -262,6 +289,7 @@ def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series)
         warnings.warn(
             f"{counted(len(single), 'site')} with one row only ({quoted(single, 4)}): so little "
             "says next to nothing about a site",
+            DataWarning,
             stacklevel=3,
         )
     labelled = pd.Series(y.notna().to_numpy()[~is_target]).groupby(sources.to_numpy()).any()
@@ -270,5 +298,6 @@ def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series)
         warnings.warn(
             f"{counted(len(bare), 'site')} without any label ({quoted(bare, 4)}): their rows teach "
             "the graph, not the prediction",
+            DataWarning,
             stacklevel=3,
         )

@@ -19,8 +19,9 @@ def mean_strength(
 ) -> tuple[Float[Array, "variables variables"], Float[Array, " variables"]]:
     """Root-mean-square derivative of every reconstruction, in units of standard deviations.
 
-    Returns the strength of each edge i → j, and that of E on each variable. A block of columns
-    counts as one variable: squares add up over its columns.
+    Returns the strength of each edge i → j with the sign of its mean derivative, and that of E on
+    each variable. A block of columns counts as one variable, without a sign: squares add up over
+    its columns.
     """
 
     unit = jnp.where(layout.scale > 0, layout.scale, 1.0)
@@ -29,9 +30,10 @@ def mean_strength(
         return mean(layout, network.decoder.reconstruct(layout, parents, inputs, envs)) / unit
 
     # Rows do not influence each other, so one push moves the same input of all of them.
-    def by_input(unit_vector: Float[Array, " inputs"]) -> Float[Array, " columns"]:
+    def by_input(unit_vector: Float[Array, " inputs"]) -> Float[Array, "2 columns"]:
         push = jnp.broadcast_to(unit_vector, inputs.shape)
-        return (jax.jvp(lambda x: means(x, envs), (inputs,), (push,))[1] ** 2).mean(0)
+        slopes = jax.jvp(lambda x: means(x, envs), (inputs,), (push,))[1]
+        return jnp.stack([(slopes**2).mean(0), slopes.mean(0)])
 
     def by_env(unit_vector: Float[Array, " dim"]) -> Float[Array, " columns"]:
         push = jnp.broadcast_to(unit_vector, envs.shape)
@@ -39,7 +41,9 @@ def mean_strength(
 
     # An indicator of missing cells has no unit to be measured in: values alone count.
     pushes = jnp.diag(unit) @ jnp.eye(len(unit), inputs.shape[1])
-    edges = jax.lax.map(by_input, pushes)  # [parent column, child column]
+    edges, slopes = jnp.moveaxis(jax.lax.map(by_input, pushes), 1, 0)  # [parent, child column]
     on_env = jax.lax.map(by_env, jnp.eye(envs.shape[1])).sum(0)
     strength = jnp.sqrt(layout.owner.T @ edges @ layout.owner)  # [parent, child]
-    return strength, jnp.sqrt(on_env @ layout.owner)
+    single = layout.owner.sum(0) == 1
+    falls = (layout.owner.T @ slopes @ layout.owner < 0) & single[:, None] & single
+    return jnp.where(falls, -strength, strength), jnp.sqrt(on_env @ layout.owner)

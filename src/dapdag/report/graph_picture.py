@@ -41,6 +41,14 @@ def edge_strength(graph: nx.DiGraph) -> dict[tuple[Hashable, Hashable], float]:
     }
 
 
+def edge_effect(graph: nx.DiGraph, edge: tuple[Hashable, Hashable]) -> str:
+    """The strength of an edge as text, with its sign where it has one."""
+    attributes = graph.edges[edge]
+    if "effect" in attributes:
+        return signed(attributes["effect"], 2)
+    return number(attributes.get("weight", 0.0), 2)
+
+
 def environment_strength(graph: nx.DiGraph) -> dict[Hashable, float]:
     return {node: float(d or 0.0) for node, d in graph.nodes(data="environment")}
 
@@ -223,7 +231,7 @@ def graph_data(facts: Facts, drawn: Drawn) -> Markup:
                 "effects": described.get(node, []),
                 **{
                     side: [
-                        {"name": str(other), "strength": number(drawn.strength[edge], 2)}
+                        {"name": str(other), "strength": edge_effect(facts.graph, edge)}
                         for other, edge in sorted(pairs, key=lambda p: -drawn.strength[p[1]])
                     ]
                     for side, pairs in around.items()

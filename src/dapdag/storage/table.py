@@ -40,7 +40,8 @@ def _encode_variable(v: Variable, what: str, prefix: str, arrays: Arrays) -> dic
     name = encode_scalar(v.name, what)
     if isinstance(v, Continuous):
         arrays[prefix + "knots"], arrays[prefix + "scores"] = v.knots, v.scores
-        return {"type": "continuous", "name": name}
+        ends = None if np.isnan(v.low) else [v.low, v.high]
+        return {"type": "continuous", "name": name, "range": ends}
     if isinstance(v, Standardised):
         moments = {"mean": v.mean, "deviation": v.deviation}
         coded = {key: encode_scalar(value, key) for key, value in moments.items()}
@@ -57,7 +58,10 @@ def _decode_variable(coded: Mapping[str, Any], prefix: str, arrays: Arrays) -> V
             raise ValueError(
                 f"column {name!r} has knots of shape {knots.shape} and scores of {scores.shape}"
             )
-        return Continuous(name, knots, scores)
+        if not (np.isfinite(knots).all() and np.isfinite(scores).all()):
+            raise ValueError(f"column {name!r} has knots or scores that are not finite")
+        low, high = (np.nan, np.nan) if coded["range"] is None else coded["range"]
+        return Continuous(name, knots, scores, float(low), float(high))
     if kind == "standardised":
         mean, deviation = (decode_scalar(coded[key]) for key in ("mean", "deviation"))
         return Standardised(name, _real(mean).item(), _real(deviation).item())

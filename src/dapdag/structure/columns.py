@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from dapdag._runtime.warning import DataWarning
 from dapdag.data.domains import domain_array
 from dapdag.structure.constants import COPY_R2, KNOTS, MAX_LEVELS, MAX_ROWS
 from dapdag.structure.filling import fill_missing
@@ -179,7 +180,7 @@ def warn_of_copies(table: Encoded) -> None:
         warnings.warn(
             f"Columns that are copies of each other: {shown}. Which of them is a cause cannot be "
             "told from data; leave one of each pair out for a graph that can be read.",
-            UserWarning,
+            DataWarning,
             stacklevel=3,
         )
 
@@ -263,5 +264,7 @@ def _standardise(values: Array) -> tuple[Array, tuple[float, ...]]:
 
 
 def _scaled(values: Array) -> Array:
+    # A power of two changes no digit, and keeps squares of huge or tiny numbers finite.
+    values = np.ldexp(values, -int(np.frexp(np.nanmax(np.abs(values)))[1]))
     centred = values - np.nanmean(values)
     return np.asarray(centred / np.nanstd(centred))

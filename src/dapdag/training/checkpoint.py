@@ -58,6 +58,8 @@ class Checkpoint:
 
     def load(self, like: Saved) -> tuple[int, Saved] | None:
         """The saved epoch and state, shaped `like` a fresh one; None if nothing was saved."""
+        if self.path.is_dir():
+            raise ValueError(f"checkpoint {self.path} is a folder: give the name of a file in it")
         if not self.path.exists():
             return None
         try:

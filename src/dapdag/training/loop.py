@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from .._runtime.compile import BackgroundCompiler
+from .._runtime.warning import InterruptedWarning, TrainingWarning
 from . import lanes
 from .checkpoint import Checkpoint, Saved
 from .problem import Plan, Problem, State
@@ -61,6 +62,7 @@ def train(
             warnings.warn(
                 f"training was interrupted after {run.epoch} of {plan.max_epochs} epochs; "
                 "the best weights so far are kept",
+                InterruptedWarning,
                 stacklevel=2,
             )
     if checkpoint is not None:
@@ -130,6 +132,7 @@ class _Run:
             warnings.warn(
                 f"the loss of member {lane} was not finite in the epochs up to {self.epoch}; it "
                 "stops with its last good weights (a lower learning_rate may help)",
+                TrainingWarning,
                 stacklevel=3,
             )
 

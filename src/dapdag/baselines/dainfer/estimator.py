@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._runtime.cache import compilation_cache
+from ..._runtime.warning import MethodWarning
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ..._sklearn.checks import as_frame, new_domains
 from ...data.columns import Standardised
@@ -59,6 +60,7 @@ class _DAInfer(DomainEstimator):
             warnings.warn(
                 f"nothing is next to {sample.label_name!r} in the graph: it is predicted from all "
                 "features, without adaptation",
+                MethodWarning,
                 stacklevel=2,
             )
         with compilation_cache():
@@ -80,12 +82,11 @@ class _DAInfer(DomainEstimator):
                 if d >= sample.n_sources
             }
         self.graph_ = self._blanket_.graph
-        sources = [
-            label
-            for d, label in enumerate(sample.domain_labels[: sample.n_sources])
-            if d in set(sample.domain[rows])
-        ]
-        self.latents_ = self._named(dict(zip(sources, self._generators_.theta, strict=True)))
+        known = np.unique(sample.domain[rows]).tolist()
+        theta = dict(zip(known, self._generators_.theta, strict=True))
+        self.latents_ = self._named(
+            {sample.domain_labels[d]: theta[d] for d in sample.sources_in_order if d in theta}
+        )
         return self
 
     def _check_settings(self) -> None:

@@ -16,7 +16,7 @@ from ..._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..._sklearn.sites import adapt
 from ...data.chunks import Chunks
 from ...data.layout import Encoded
-from ...data.sample import Sample
+from ...data.sample import Sample, in_fixed_order
 from ...inference.fitted import Fit
 from ...model import Layout, Sizes
 from ...model.parameters import unravel
@@ -89,11 +89,9 @@ class _MDAN(PooledMLP):
                 "unlabelled rows of the target to X, with a negative integer in sample_domain "
                 "(their y is ignored)"
             )
-        return replace(
-            sample,
-            domain=np.minimum(sample.domain, sample.n_sources),
-            domain_labels=(*sample.domain_labels[: sample.n_sources], TARGET),
-        )
+        names = (*sample.domain_labels[: sample.n_sources], TARGET)
+        domain = np.minimum(sample.domain, sample.n_sources)
+        return in_fixed_order(replace(sample, domain=domain, domain_labels=names))
 
     def _train(self, samples: Sequence[Sample], settings: Settings) -> list[Fit]:
         if len({sample.n_sources for sample in samples}) > 1:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..._runtime.warning import DataWarning
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ..._sklearn.checks import as_frame
 from .columns import encode
@@ -71,7 +72,9 @@ def _with_values(X: pd.DataFrame) -> list[Hashable]:
     empty = [name for name in X if X[name].isna().all()]
     if empty:
         warnings.warn(
-            f"columns without any value are left out: {', '.join(map(repr, empty))}", stacklevel=4
+            f"columns without any value are left out: {', '.join(map(repr, empty))}",
+            DataWarning,
+            stacklevel=4,
         )
     return [name for name in X if name not in empty]
 

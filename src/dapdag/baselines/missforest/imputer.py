@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from ..._runtime.warning import UnknownLevelWarning
 from ..._sklearn.base import MixedTableEstimator
 from ..._sklearn.checks import as_frame, categorical_columns
 from .columns import Column, decode, encode, learn_columns
@@ -167,6 +168,7 @@ class MissForestImputer(TransformerMixin, ForestParameters):
                 warnings.warn(
                     f"column {column.name!r}: {unseen} cell(s) hold a value that was never seen; "
                     "they count as missing",
+                    UnknownLevelWarning,
                     stacklevel=3,
                 )
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..._runtime.warning import MethodWarning
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ...data.sample import Sample
 
@@ -80,6 +81,7 @@ class _DomainSearch(DomainEstimator):
                 warnings.warn(
                     f"candidate {dict(parameters)} failed and is left out: "
                     f"{type(error).__name__}: {error}",
+                    MethodWarning,
                     stacklevel=3,
                 )
                 return np.inf

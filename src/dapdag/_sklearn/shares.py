@@ -1,0 +1,38 @@
+"""What a model's prediction consists of, in numbers and in words."""
+
+from typing import Any
+
+from .._runtime.text import listing
+from ..inference.combination import EXPERTS
+from .notices import uses_environment
+
+WORDS = {
+    "pooled": "networks without E",
+    "environment": "networks with E",
+    "graph": "inference on the graph",
+}
+DOES_NOT_ADAPT = "this model does not adapt to sites; E is descriptive"
+
+
+def prediction_parts(estimator: Any) -> dict[str, Any]:
+    """Shares of the experts, whether E acts on predictions, and slope and τ² between sites.
+
+    The slope says how far the levels (means, class prevalences) predicted for left-out sources
+    were followed: 1 is fully, 0 is the usual level of the sources. τ² is the variance between
+    sites that was left of them (of the standardised label, or of log-odds).
+    """
+    model = estimator.fitted_.model
+    return {
+        "experts": dict(zip(EXPERTS, map(float, model.combination.weights), strict=True)),
+        "adapts": uses_environment(model),
+        "site_slope": float(model.calibration.slope),
+        "tau2": float(model.calibration.tau2),
+    }
+
+
+def parts_in_words(estimator: Any) -> str:
+    """`70 % networks without E and 30 % networks with E`, and whether the model adapts."""
+    found = prediction_parts(estimator)
+    shares = [f"{100 * w:.0f} % {WORDS[name]}" for name, w in found["experts"].items() if w > 0]
+    said = f"Prediction: {listing(shares)}"
+    return f"{said}; {DOES_NOT_ADAPT}." if not found["adapts"] else f"{said}."

@@ -1,0 +1,191 @@
+"""Columns and rows of a training table that may mislead: leaks, identifiers, copies.
+
+Every finding has its figure; what to do about it is said by who reports it.
+"""
+
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._runtime.text import counted, quoted
+from .chunks import spaced_rows
+from .explained import explained_alone, explained_together
+
+# Fewer rows say nothing about what a column alone explains.
+FEWEST_ROWS, MOST_ROWS = 50, 2000
+# A column that explains this share of the label's variation alone, and so much more than all
+# others together, is suspected of having been made from the label.
+ALONE, AHEAD = 0.75, 0.3
+FEWEST_IDS, FEW_DIGITS, MANY_DIGITS, EVEN = 50, 4, 6, 0.1
+# Equal rows are reported if there are so many more than independent columns would have by chance.
+COPIES, DEPENDENCE = 5.0, 0.75
+
+_ID_NAME = re.compile(
+    r"(.*[_ .-])?(id|ids|uid|pid|mrn|guid|index|idx|rownames?|nr|key)"
+    r"|(subject|patient|person|participant|record|case)[_ .-]?(no|nr|num|number|code|key)"
+    r"|.*[a-z](ID|Id)",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about some columns, or about rows where `columns` is empty."""
+
+    kind: Literal["leak", "site", "identifier", "copies"]
+    columns: tuple[Hashable, ...]
+    text: str
+
+
+def screen(
+    X: pd.DataFrame, y: Any, domain: NDArray[Any], label: Hashable, classification: bool
+) -> list[Finding]:
+    """All findings about the rows of the sources; `domain` is each row's site."""
+    labels = pd.Series(np.asarray(y), index=X.index)
+    return [
+        *_leaks(X, labels, label, classification),
+        *_site_columns(X, domain),
+        *_identifiers(X),
+        *_copies(X, labels, domain),
+    ]
+
+
+def _leaks(
+    X: pd.DataFrame, y: pd.Series, label: Hashable, classification: bool
+) -> Iterator[Finding]:
+    known = np.flatnonzero(y.notna().to_numpy())
+    if len(known) < FEWEST_ROWS:
+        return
+    rows = known[spaced_rows(len(known), MOST_ROWS)]
+    part, target = X.iloc[rows], y.iloc[rows]
+    if classification:
+        indicators = pd.get_dummies(target.astype(object)).to_numpy(dtype=float)
+    else:
+        indicators = target.to_numpy(dtype=float)[:, None]
+        indicators = indicators / (np.abs(indicators).max() or 1.0)
+    shares = {name: explained_alone(part[name], indicators) for name in part}
+    strong = {name: share for name, share in shares.items() if share >= ALONE}
+    if not strong:
+        return
+    together = explained_together(part.drop(columns=list(strong)), indicators)
+    for name, share in strong.items():
+        if share - together >= AHEAD:
+            yield Finding(
+                "leak",
+                (name,),
+                f"{str(name)!r} alone explains {share:.0%} of the variation of the label "
+                f"{str(label)!r}, {_rest(X.shape[1] - len(strong), together)}: was it made from "
+                "the label, or after it?",
+            )
+
+
+def _rest(n: int, together: float) -> str:
+    if not n:
+        return "and there is no other column"
+    return f"all other columns together {together:.0%}"
+
+
+def _site_columns(X: pd.DataFrame, domain: NDArray[Any]) -> Iterator[Finding]:
+    """Columns with one value within every site."""
+    sizes = pd.Series(domain).value_counts()
+    if (sizes > 1).sum() < 2:
+        return
+    names: list[Hashable] = []
+    constant: list[Hashable] = []
+    for name in X:
+        column = X[name]
+        within = column.groupby(domain, observed=True).nunique()
+        if within.max() != 1 or column.nunique() < 2 or (within == 1).sum() < 2:
+            continue
+        (names if column.nunique() == (within == 1).sum() else constant).append(name)
+    for found, what in (
+        (names, "another value at every site, and only one: a name of the site"),
+        (constant, "one value within every site: no difference between rows of a site"),
+    ):
+        if found:
+            verb = "has" if len(found) == 1 else "have"
+            yield Finding("site", tuple(found), f"{quoted(found)} {verb} {what}")
+
+
+def _identifiers(X: pd.DataFrame) -> Iterator[Finding]:
+    for name in X:
+        column = X[name].dropna()
+        distinct = int(column.nunique())
+        if distinct < FEWEST_IDS or not _names_rows(str(name), column, distinct):
+            continue
+        cells = counted(len(column), "cell")
+        repeats = "" if distinct == len(column) else " (rows of one unit belong to one site)"
+        yield Finding(
+            "identifier",
+            (name,),
+            f"{str(name)!r} has {distinct:,} different values in {cells}, like an identifier"
+            f"{repeats}",
+        )
+
+
+def _names_rows(name: str, column: pd.Series, distinct: int) -> bool:
+    numeric = pd.api.types.is_numeric_dtype(column)
+    if numeric:
+        values = column.to_numpy(dtype=float)
+        if not np.all(values == np.round(values)):
+            return False
+    if _ID_NAME.fullmatch(name):
+        return distinct > len(column) / 10
+    if not numeric:
+        return distinct > len(column) / 2
+    if distinct == len(column) == values.max() - values.min() + 1:
+        return True
+    if distinct < 0.99 * len(column) or values.min() < 10 ** (FEW_DIGITS - 1):
+        return False
+    # Serial numbers fill their range evenly, or are long and all of one length; quantities do not.
+    ranks = np.arange(len(values)) / (len(values) - 1)
+    even = np.abs(np.sort(values - values.min()) / np.ptp(values) - ranks).max()
+    lengths = np.floor(np.log10(values[[values.argmin(), values.argmax()]]))
+    return bool(even < EVEN or (lengths[0] == lengths[1] and lengths[0] + 1 >= MANY_DIGITS))
+
+
+def _copies(X: pd.DataFrame, y: pd.Series, domain: NDArray[Any]) -> Iterator[Finding]:
+    """Rows that are equal in all columns and the label, beyond what chance explains."""
+    whole = X.assign(**{"\0label": y.astype(object).map(str)})
+    keys = pd.util.hash_pandas_object(whole, index=False).to_numpy()
+    group, sizes = np.unique(keys, return_inverse=True, return_counts=True)[1:]
+    pairs = float((sizes * (sizes - 1.0)).sum() / 2)
+    if not pairs or pairs <= COPIES * (1 + _chance_pairs(whole)):
+        return
+    site = pd.factorize(domain)[0]
+    per_site = pd.DataFrame({"row": group, "site": site})
+    within = int(per_site.duplicated().sum())
+    sites_of = per_site.drop_duplicates().groupby("row")["site"].transform("size")
+    shared = per_site.drop_duplicates()[sites_of.to_numpy() > 1]
+    across = int(per_site["row"].isin(shared["row"]).sum())
+    if across:
+        first = sorted(shared[shared["row"] == shared["row"].iloc[0]]["site"])[:2]
+        names = [str(domain[np.flatnonzero(site == code)[0]]) for code in first]
+        yield Finding(
+            "copies",
+            (),
+            f"{counted(across, 'row')} of {len(X):,} stand at several sites with the same values "
+            f"in every column (such as at {names[0]!r} and {names[1]!r}): scores of left-out sites "
+            "are then too good",
+        )
+    if within:
+        yield Finding(
+            "copies",
+            (),
+            f"{counted(within, 'row')} of {len(X):,} are copies of another row of their site: they "
+            "count more than once",
+        )
+
+
+def _chance_pairs(whole: pd.DataFrame) -> float:
+    """Expected number of equal pairs, with allowance for columns that depend on each other."""
+    log_match = 0.0
+    for name in whole:
+        shares = whole[name].value_counts(normalize=True, dropna=False).to_numpy()
+        log_match += float(np.log((shares**2).sum()))
+    n = len(whole)
+    return float(n * (n - 1) / 2 * np.exp(DEPENDENCE * log_match))

@@ -1,0 +1,1 @@
+"""Validation as biostatisticians report it: statistics with intervals, pooled over sites."""
