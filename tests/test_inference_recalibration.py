@@ -166,7 +166,7 @@ def test_the_variance_of_log_odds_is_the_same_for_two_classes_and_for_logits():
 def test_intervals_of_few_sites_are_those_of_students_t():
     known = Calibration(np.zeros(1), tau2=1.0, n_sites=4)
     variance = np.array([known.between, 1e6])
-    found = known.quantile(0.95, variance)
+    found = known.half_width(0.9, variance) / np.sqrt(variance)
     assert found[0] == pytest.approx(2.3534, abs=1e-3)  # three degrees of freedom
     assert found[1] == pytest.approx(1.6449, abs=1e-3)
 
@@ -176,7 +176,7 @@ def test_without_left_out_sources_nothing_is_added(n):
     found = learn_calibration(numbers(1.0)[:n], np.ones(1), None)
     assert (found.slope, found.between, found.ratio) == (1.0, 0.0, 1.0)
     np.testing.assert_array_equal(found.variance(np.ones(3)), 1.0)
-    np.testing.assert_allclose(found.quantile(0.95, np.ones(3)), 1.6449, atol=1e-3)
+    np.testing.assert_allclose(found.half_width(0.9, np.ones(3)), 1.6449, atol=1e-3)
 
 
 SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}

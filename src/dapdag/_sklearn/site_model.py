@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +32,7 @@ from .notices import (
     warn_of_outsiders,
     warn_of_unknown_values,
 )
+from .sites import interval_of, numbers_of
 
 
 class SiteModel(MixedTableEstimator):
@@ -200,14 +200,12 @@ class SiteRegressor(RegressorMixin, SiteModel):
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """Lower and upper end of the central predictive interval of every row: (rows, 2)."""
-        mean, std = self._numbers(X)
-        half = _quantile(coverage) * std
-        return np.column_stack([mean - half, mean + half])
+        found = self._label(X)
+        return interval_of(self.known_.model, found, coverage)
 
     def _numbers(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found, label = self._label(X), self.known_.model.table.label
-        assert found.variance is not None
-        return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation  # type: ignore[union-attr]
+        found = self._label(X)
+        return numbers_of(self.known_.model, found)
 
 
 class SiteClassifier(ClassifierMixin, SiteModel):
@@ -231,10 +229,3 @@ class SiteClassifier(ClassifierMixin, SiteModel):
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
-
-
-def _quantile(coverage: float) -> float:
-    """Half-width of the central normal interval, in standard deviations."""
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-    return float(norm.ppf(0.5 + coverage / 2))

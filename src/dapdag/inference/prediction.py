@@ -42,16 +42,16 @@ class SiteEstimate:
     effects : of the site on the mechanisms of the label and its children; empty without a graph.
     relative : [children], effect of the label relative to the sources'.
     weights : [experts] at this site.
-    proportions : of the classes as the networks predict them; None for numbers.
     offset : moves the level: added to numbers [1], or to the logarithms of probabilities [classes].
+    proportions : of the classes as the networks predict them; None for numbers.
     """
 
     env: EnvPosterior
     effects: tuple[Effects, ...]
     relative: NDArray[np.float64]
     weights: NDArray[np.float64]
+    offset: NDArray[np.float64]
     proportions: NDArray[np.float64] | None = None
-    offset: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def infer_site(
     They are in random order: effects are estimated from the first `EFFECT_ROWS`.
     """
     networks, squares = _network_moments(model, q, rows)
-    site = SiteEstimate(q, (), np.zeros(0), model.combination.weights)
+    site = SiteEstimate(q, (), np.zeros(0), model.combination.weights, np.zeros(1))
     if model.effects is not None and len(rows.values):
         some = slice(0, EFFECT_ROWS)
         site = _with_effects(model, site, take(rows, some), networks[:, some])
@@ -216,10 +216,9 @@ def recalibrate(
 ) -> LabelDistribution:
     """The distribution for rows of a site, its level moved, with the variance between sites."""
     if found.variance is not None:
-        mean = found.mean if site.offset is None else found.mean + site.offset
-        return LabelDistribution(mean, model.calibration.variance(found.variance))
-    if site.offset is None or not site.offset.any():
-        return found
+        return LabelDistribution(
+            found.mean + site.offset, model.calibration.variance(found.variance)
+        )
     moved = shifted(all_classes(found.mean), site.offset)
     return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 

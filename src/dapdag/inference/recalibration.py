@@ -63,14 +63,16 @@ class Calibration:
         """Variance of a number at a new site."""
         return self.ratio * stated + self.between
 
-    def quantile(self, p: float, variance: Array) -> Array:
-        """Quantile of a standardised error, for numbers of this variance at a new site.
+    def half_width(self, coverage: float, variance: Array) -> Array:
+        """Half the central interval of numbers of this variance at a new site.
 
         Student's t: few sources know τ² badly (Satterthwaite's degrees of freedom).
         """
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
         share = np.maximum(self.between / np.maximum(variance, 1e-300), 1e-6)
         dof = max(self.n_sites - 1, 1) / share**2
-        return np.asarray(t_distribution.ppf(p, dof))
+        return np.asarray(t_distribution.ppf(0.5 + coverage / 2, dof) * np.sqrt(variance))
 
     def offset(self, means: Array) -> Array:
         """What to add to the outputs for the rows of a site, so that their level is moved by the

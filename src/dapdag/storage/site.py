@@ -35,7 +35,7 @@ _SHAPES = {
     "relative": ("children",),
     "weights": ("experts",),
     "proportions": ("classes",),
-    "offset": ("classes",),
+    "offset": ("columns of the level",),
 }
 _DTYPES = {
     **dict.fromkeys(("values", "labelled_values"), "float32"),
@@ -64,7 +64,7 @@ def encode_site(site: KnownSite) -> tuple[dict[str, Any], Arrays]:
         "relative": estimate.relative,
         "weights": estimate.weights,
         "proportions": none if estimate.proportions is None else estimate.proportions,
-        "offset": none if estimate.offset is None else estimate.offset,
+        "offset": estimate.offset,
     }
     named = {PREFIX + name: array for name, array in arrays.items()}
     return {"n_rows": int(evidence.n_rows)}, named
@@ -91,8 +91,8 @@ def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -
         tuple(Effects(own, noise) for own, noise in effects),
         found["relative"],
         found["weights"],
+        found["offset"],
         found["proportions"] if classes else None,
-        found["offset"] if classes else None,
     )
     return KnownSite(model, evidence, estimate)
 
@@ -127,6 +127,7 @@ def _check(found: Arrays, model: FittedModel) -> None:
         "counts": 2,
         "features": len(model.table.features),
         "classes": len(label.levels) if isinstance(label, Discrete) else 0,
+        "columns of the level": len(model.calibration.level),
     }
     for name, axes in _SHAPES.items():
         array, expected = found[name], _DTYPES.get(name, "float64")
