@@ -89,7 +89,9 @@ def draw_forest(validation: Validation, path: Path, reference: str) -> None:
     plt.close(figure)
 
 
-def show_validation(validation: Validation | None, why: str, reference: str) -> None:
+def show_validation(
+    validation: Validation | None, why: str, reference: str, replicates: int = 1
+) -> None:
     from ._show import print_lines
 
     if validation is None:
@@ -100,6 +102,8 @@ def show_validation(validation: Validation | None, why: str, reference: str) -> 
     if len(validation.methods) > 1:
         show_comparison(validation, reference)
     print_lines(*explain_sites(validation, method))
+    if replicates > 1:
+        print_lines(f"These statistics are of the first of {replicates} replicates.")
     if len(validation.targets) > 1:
         print_lines(heterogeneity_line(validation, method))
 

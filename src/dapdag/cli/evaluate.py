@@ -158,7 +158,7 @@ def evaluate(
     show_scores(found, metric, in_full=not quiet)
     if quiet:
         return
-    show_validation(validation, why, chosen)
+    show_validation(validation, why, chosen, replicates)
     explain_methods(found)
     for path, what in ((output, f"{len(found.scores):,} scores"), (statistics, "statistics")):
         if path is not None:
