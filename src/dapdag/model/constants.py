@@ -155,6 +155,9 @@ REFINE_ROWS, REFINE_POINTS = 1024, 51
 
 # Novelty.
 
+# Probability with which E must lie outside the sources' range for its site to count as outside:
+# few rows leave it open. Not measured; see tests/test_inference_novelty.py.
+SURELY_OUTSIDE = 0.95
 # A feature is out of distribution where its cells are less likely than in the worst source by this
 # much (natural logarithm, mean per cell). Not measured; see tests/test_inference_novelty.py.
 NOVEL_ABOVE = 1.0
