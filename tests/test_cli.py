@@ -14,7 +14,8 @@ HEAVY = ("jax", "sklearn", "pandas", "matplotlib")
 
 
 COMMANDS = [
-    *("fit", "predict", "evaluate", "impute", "inspect", "graph", "environments", "report"),
+    *("fit", "predict", "adapt", "evaluate", "impute", "inspect", "graph", "environments"),
+    "report",
     *("demo", "doctor"),
 ]
 

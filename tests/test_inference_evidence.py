@@ -46,8 +46,25 @@ def test_keys_tell_rows_apart_and_take_no_sign_of_zero():
     values[-1] = values[0]
     values[1], values[2] = 0.0, -0.0
     keys = row_keys(Encoded(values, np.ones((2000, 4), dtype=np.float32)))
-    assert len(np.unique(keys)) == 1998
-    assert keys[0] == keys[-1] and keys[1] == keys[2]
+    assert len(np.unique(keys)) == 2000
+    turned = values.copy()
+    turned[[1, 2]] = turned[[2, 1]]
+    again = row_keys(Encoded(turned, np.ones((2000, 4), dtype=np.float32)))
+    np.testing.assert_array_equal(again, keys)
     # nearly uniform: the smallest half of the keys is a fair sample of any column
     low = keys < np.median(keys)
     assert abs(values[low, 0].mean() - values[~low, 0].mean()) < 0.2
+
+
+def test_equal_rows_are_kept_in_proportion(monkeypatch):
+    monkeypatch.setattr(evidence, "SITE_ROWS", 400)
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2, size=(4000, 2)).astype(np.float32)
+    values[:, 0] = rng.random(4000) < 0.3
+    data = Encoded(values, np.ones((4000, 3), dtype=np.float32))
+    kept = evidence.Rows.of(data).data.values
+    assert len(kept) == 400
+    assert abs(kept[:, 0].mean() - 0.3) < 0.1 and abs(kept[:, 1].mean() - 0.5) < 0.1
+    halves = [evidence.Rows.of(Encoded(values[k::2], data.observed[k::2])) for k in (0, 1)]
+    both = (halves[0] + halves[1]).data.values
+    assert abs(both[:, 0].mean() - 0.3) < 0.1

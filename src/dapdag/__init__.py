@@ -13,18 +13,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dapdag._sklearn.site_model import SiteModel
     from dapdag.estimators import DAPDAGClassifier, DAPDAGRegressor
     from dapdag.persistence import load
     from dapdag.structure import GraphSearch
 
     __version__: str
 
-__all__ = ["DAPDAGClassifier", "DAPDAGRegressor", "GraphSearch", "__version__", "load"]
+__all__ = [
+    "DAPDAGClassifier",
+    "DAPDAGRegressor",
+    "GraphSearch",
+    "SiteModel",
+    "__version__",
+    "load",
+]
 
 _HOME = {
     "DAPDAGClassifier": "dapdag.estimators",
     "DAPDAGRegressor": "dapdag.estimators",
     "GraphSearch": "dapdag.structure",
+    "SiteModel": "dapdag._sklearn.site_model",
     "load": "dapdag.persistence",
 }
 

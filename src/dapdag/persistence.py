@@ -1,15 +1,12 @@
-"""A fitted estimator as one file, and back.
+"""A fitted estimator as one file, and back; so a site that is known, with its model.
 
 The file is a safetensors file: the arrays as tensors, and everything else as one JSON text in its
 header. Reading it runs no code. The text holds a SHA-256 of the whole file (computed with zeros in
 the digest's own place), so that damage is detected.
 """
 
-import hashlib
-import json
 import math
 import os
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from numbers import Integral
@@ -18,18 +15,18 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._runtime.files import atomic_write_bytes
+from ._sklearn.mixins import WithEnvironments
+from ._sklearn.site_model import SiteModel
+from .storage.container import FORMAT_VERSION, from_bytes, read_file, to_bytes
 from .storage.fit import Arrays, decode_fit, encode_fit
 from .storage.scalars import decode_frame, decode_scalar, encode_frame, encode_scalar
+from .storage.site import PREFIX, decode_site, encode_site
 
-FORMAT = "dapdag-model"
-FORMAT_VERSION = 5
+__all__ = ["FORMAT_VERSION", "load", "save"]
 
 # The classes that a file may name, and their modules. A file cannot name a module to import.
 ESTIMATORS = {
@@ -48,11 +45,6 @@ ESTIMATORS = {
 # What is kept about the reading of training tables, and what it is where nothing was said.
 READING: dict[str, Any] = {"missing": [], "decimal": None, "domain": None, "ids": [], "dropped": []}
 
-_KEY = "dapdag"
-_NO_DIGEST = "0" * 64
-MAX_HEADER = 100_000_000  # bytes, as safetensors has it
-_DAMAGED = "it is not a safetensors file, or was cut short: copy it again, or save it again"
-
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file, as a whole or not at all.
@@ -66,6 +58,14 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         If a column, a domain or a class is named by anything but a string, number or bool.
     """
     check_is_fitted(estimator)
+    if isinstance(estimator, SiteModel):
+        atomic_write_bytes(path, to_bytes(*_encode_at_site(estimator)))
+        return
+    atomic_write_bytes(path, to_bytes(*_encode(estimator)))
+
+
+def _encode(estimator: Any) -> tuple[dict[str, Any], Arrays]:
+    """A fitted estimator as a header and arrays."""
     name = type(estimator).__name__
     if name not in ESTIMATORS or _class(name) is not type(estimator):
         raise ValueError(f"cannot save a {name}: only {', '.join(ESTIMATORS)} can be saved")
@@ -84,11 +84,19 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         header["reading"] = estimator.reading_
     if estimator.assessment_ is not None:
         header["assessment"] = encode_frame(estimator.assessment_, "assessment_")
-    atomic_write_bytes(path, _to_bytes(header, arrays))
+    return header, arrays
+
+
+def _encode_at_site(site: SiteModel) -> tuple[dict[str, Any], Arrays]:
+    """The model of a site, with what is known of the site."""
+    header, arrays = _encode(site.estimator)
+    about, own = encode_site(site.known_)
+    return header | {"site": about}, arrays | own
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read an estimator that `save` wrote; it predicts to the bit what the saved one did.
+    """Read an estimator, or a known site, that `save` wrote; it predicts to the bit what the saved
+    one did.
 
     Raises
     ------
@@ -98,117 +106,31 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is damaged, not a model, or written by a newer dapdag.
     """
     try:
-        data = _read(Path(path))
+        data = read_file(Path(path))
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no model at {os.fspath(path)!r}") from None
     except ValueError as error:
         raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
     try:
-        header, arrays = _from_bytes(data)
+        header, arrays = from_bytes(data)
+        own = {name: arrays.pop(name) for name in list(arrays) if name.startswith(PREFIX)}
         estimator = _unfitted(header)
         _restore(estimator, header, arrays)
+        about = header.get("site")
+        return estimator if about is None and not own else _at_site(estimator, about, own)
     except ValueError as error:
         raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
-    return estimator
 
 
-def _read(path: Path) -> bytes:
-    """The whole file, unless its header says already that it is none of ours."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = file.read(8)
-        length = int.from_bytes(start, "little")
-        if len(start) < 8 or length > min(size - 8, MAX_HEADER):
-            raise ValueError(_DAMAGED)
-        start += file.read(length)
-        _header(start)
-        if (whole := _end_of_arrays(start)) != size:
-            raise ValueError(
-                f"it is damaged, it has {size:,} bytes and should have {whole:,}: copy it again "
-                "from where it was saved, or save the model again"
-            )
-        return start + file.read()
-
-
-def _end_of_arrays(start: bytes) -> int:
-    """Where the file ends, by the offsets of its arrays in its header."""
+def _at_site(estimator: Any, about: Any, arrays: Arrays) -> SiteModel:
+    """The known site of a fitted estimator."""
+    if not isinstance(estimator, WithEnvironments) or not isinstance(about, dict):
+        raise ValueError("its site does not go with its model: save the site again")
     try:
-        entries = json.loads(start[8:])
-        ends = [one["data_offsets"][1] for key, one in entries.items() if key != "__metadata__"]
-        return len(start) + int(max(ends, default=0))
-    except (LookupError, TypeError, ValueError) as error:
-        raise ValueError(_DAMAGED) from error
-
-
-def _to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
-    """The file's content; equal estimators give equal bytes."""
-    # The digest comes first, so that the zeros it replaces are the first ones in the file. One
-    # text holds everything: safetensors writes several entries in no fixed order.
-    about = {
-        "sha256": _NO_DIGEST,
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "dapdag_version": __version__,
-    }
-    text = json.dumps(about | header, allow_nan=False)
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    data = save_tensors(contiguous, {_KEY: text})
-    return data.replace(_NO_DIGEST.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
-
-
-def _from_bytes(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a file, after every check that needs no knowledge of models."""
-    header = _header(data)
-    version = header.get("format_version")
-    if header.get("format") != FORMAT or type(version) is not int or version < 1:
-        raise ValueError("its header is not one of a dapdag model: save the model again")
-    if version > FORMAT_VERSION:
-        raise ValueError(
-            f"it was written by a newer dapdag (format {version}); this one reads up to "
-            f"{FORMAT_VERSION}: upgrade dapdag"
-        )
-    if version < FORMAT_VERSION:
-        raise ValueError(
-            f"it was written by a development version of dapdag (format {version}); this one reads "
-            f"format {FORMAT_VERSION}: fit and save the model again"
-        )
-    digest = header.get("sha256")
-    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise ValueError("it has no checksum: save the model again")
-    blank = data.replace(digest.encode(), _NO_DIGEST.encode(), 1)
-    if hashlib.sha256(blank).hexdigest() != digest:
-        raise ValueError(
-            "it is damaged, its content does not match its checksum: copy it again from where it "
-            "was saved, or save the model again"
-        )
-    try:
-        return header, load_tensors(data)
-    except (SafetensorError, KeyError) as error:
-        raise ValueError(f"its arrays cannot be read ({error}): save the model again") from error
-
-
-def _header(data: bytes) -> dict[str, Any]:
-    """The JSON text in the header of a safetensors file: 8 bytes for its length, then it."""
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or length > len(data) - 8:
-        raise ValueError(_DAMAGED)
-    try:
-        outer = json.loads(data[8 : 8 + length])
-        metadata = outer.get("__metadata__", {})
-        text = metadata.get(_KEY)
-    except (AttributeError, ValueError, RecursionError) as error:
-        raise ValueError(_DAMAGED) from error
-    if text is None:
-        raise ValueError(
-            "it is a safetensors file of another program, not a model that dapdag saved"
-        )
-    try:
-        header = json.loads(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError("its header is damaged: copy it again, or save it again") from error
-    if not isinstance(header, dict):
-        raise ValueError("its header is damaged: copy it again, or save it again")
-    return header
+        return estimator._site_model(decode_site(about, arrays, estimator.fitted_.model))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        what = str(error) if isinstance(error, ValueError) else repr(error)
+        raise ValueError(f"its site does not go with its model ({what})") from error
 
 
 def _unfitted(header: Mapping[str, Any]) -> Any:

@@ -12,7 +12,9 @@ from ..data.layout import Encoded, encode
 from ..graph import to_networkx
 from ..inference.fitted import Fit
 from ..inference.reconstruction import decoded, encoded_label, reconstruct
+from ..inference.site import KnownSite
 from .network import NetworkEstimator
+from .site_model import SiteClassifier, SiteModel, SiteRegressor
 from .sites import adapt
 
 
@@ -22,6 +24,18 @@ class WithEnvironments(NetworkEstimator):
     def _adopt(self, fit: Fit, sources: tuple[Hashable, ...]) -> None:
         super()._adopt(fit, sources)
         self.source_environments_ = self.coordinates_.describe_sources(list(sources))
+
+    def at(self, X: Any) -> SiteModel:
+        """The site whose rows `X` are: its E, mechanisms and weights, inferred once and kept.
+
+        The `SiteModel` then predicts any rows of the site, one at a time if need be.
+        """
+        return self._site_model().fit(X)
+
+    def _site_model(self, known: KnownSite | None = None) -> SiteModel:
+        """A site of this model: one that is known, or one to be fitted to its rows."""
+        site = SiteRegressor(self) if self._regression else SiteClassifier(self)
+        return site if known is None else site.know(known)
 
     def environment(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
         """Posterior of E of each domain in `X`, and whether it lies outside the sources' range.

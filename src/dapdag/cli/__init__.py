@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from . import (
+    adapt,
     demo,
     doctor,
     environments,
@@ -102,6 +103,7 @@ def _options(
 for panel, command in (
     ("Learn and predict", fit.fit),
     ("Learn and predict", predict.predict),
+    ("Learn and predict", adapt.adapt),
     ("Learn and predict", evaluate.evaluate),
     ("Learn and predict", validate.validate),
     ("Learn and predict", impute.impute),

@@ -78,6 +78,10 @@ Domain = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that `dapdag fit` wrote.")]
+ModelOrSiteFile = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="Model of `dapdag fit`, or site of `dapdag adapt`."),
+]
 NewFiles = Annotated[
     list[Path],
     typer.Argument(
@@ -98,8 +102,11 @@ def reading(
     return Reading(separator, decimal, encoding, tuple(missing or ()))
 
 
-def load_model(path: Path) -> Any:
-    """A fitted estimator from its file; a table in its place is told apart."""
+def load_model(path: Path, sites: bool = False) -> Any:
+    """A fitted estimator from its file, or with `sites` also a known site.
+
+    A table in its place is told apart.
+    """
     from dapdag.io.names import TABLE_SUFFIXES
 
     if path.suffix.lower() in TABLE_SUFFIXES and path.is_file():
@@ -112,7 +119,13 @@ def load_model(path: Path) -> Any:
     from dapdag import load
 
     model = load(path)
-    if not hasattr(model, "graph_"):
+    if hasattr(model, "known_"):
+        if not sites:
+            raise ValueError(
+                f"{path} is a site that `dapdag adapt` wrote, for `dapdag predict` alone: give the "
+                "model that `dapdag fit` wrote"
+            )
+    elif not hasattr(model, "graph_"):
         raise ValueError(
             f"{path} holds a {type(model).__name__}, which has neither environments nor a graph: "
             "load it in Python"

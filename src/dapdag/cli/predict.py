@@ -14,7 +14,7 @@ from ._shared import (
     Encoding,
     Json,
     Missing,
-    ModelFile,
+    ModelOrSiteFile,
     NewFiles,
     Quiet,
     Separator,
@@ -30,7 +30,7 @@ PRECISION = "%.7g"
 
 
 def predict(
-    model: ModelFile,
+    model: ModelOrSiteFile,
     new: NewFiles,
     output: Annotated[
         Path | None,
@@ -55,7 +55,8 @@ def predict(
 ) -> None:
     """Predict the label of new rows.
 
-    Nothing is trained: the environment E of each site is read off its rows.
+    Nothing is trained: the environment E of each site is read off its rows, or was read off by
+    `dapdag adapt`.
     The output has a row for every row of NEW, in the same order, with the columns
 
     \b
@@ -73,14 +74,19 @@ def predict(
     silent = quiet or as_json
     say_step = silently if silent else tell
     from dapdag.io import check_output, read_new_rows, write_table
-    from dapdag.io.predictions import predict_table
+    from dapdag.io.predictions import predict_at_site, predict_table
 
     if output is not None:
         check_output(output, inputs=[model, *new])
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage}: it must lie between 0 and 1")
     say_step("Loading")
-    fitted = load_model(model)
+    fitted = load_model(model, sites=True)
+    at_site = hasattr(fitted, "known_")
+    if at_site:
+        if domain:
+            raise ValueError(f"--domain {domain}: {model} is of one site, and all rows are of it")
+        domain = ""
     kept = list(dict.fromkeys(name for name in keep or () if name != domain))
     rows = read_new_rows(
         fitted,
@@ -90,11 +96,13 @@ def predict(
         reading=reading(separator, decimal, encoding, missing),
     )
     if not silent:
-        _tell_roles(fitted, rows, domain)
+        _tell_roles(fitted, rows, domain, at_site)
     kept += [name for name in rows.ids if name not in (*kept, rows.domain)]
     kept = [name for name in kept if name != rows.domain]
     say_step(f"Predicting {len(rows):,} rows")
-    found = predict_table(fitted, rows, coverage=coverage, keep=kept, domain=rows.domain)
+    predict_rows = predict_at_site if at_site else predict_table
+    found = predict_rows(fitted, rows, coverage=coverage, keep=kept, domain=rows.domain)
+    sources = fitted.estimator if at_site else fitted
     if output is not None:
         write_table(found.table, output, float_format=PRECISION)
     if as_json:
@@ -103,11 +111,11 @@ def predict(
     if output is None:
         _print_csv(found.table)
     elif not quiet:
-        show_environments(fitted, found.environments)
+        show_environments(sources, found.environments)
         typer.echo(f"Wrote {output}: {len(found.table):,} rows")
 
 
-def _tell_roles(model: Any, rows: Any, domain: str | None) -> None:
+def _tell_roles(model: Any, rows: Any, domain: str | None, at_site: bool) -> None:
     """Say which columns play no part, above all one that may name sites."""
     from dapdag._runtime.text import quoted
 
@@ -123,7 +131,7 @@ def _tell_roles(model: Any, rows: Any, domain: str | None) -> None:
         say(f"note: the label {label!r} is there, and not looked at")
     if others:
         say(f"note: not used: {quoted(others, 5)}")
-        if rows.site is None:
+        if rows.site is None and not at_site:
             say("note: all rows are one new site; if a column names sites, give --domain")
 
 

@@ -16,24 +16,33 @@ from ..model import Summary
 from ..model.constants import SITE_ROWS
 from .environment import no_rows, summarise_piece
 from .fitted import FittedModel
+from .unknown_levels import level_counts
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a site, at most `SITE_ROWS`, in the order of their keys."""
+    """Some rows of a site, at most `SITE_ROWS`, in the order of their keys.
+
+    Keys are `row_keys`: every row of the site is kept with the same probability. While none was
+    left out they depend on the set of rows alone, and not on how it was divided.
+    """
 
     data: Encoded
     key: NDArray[np.uint64]
 
+    @staticmethod
+    def of(data: Encoded) -> "Rows":
+        return _smallest(data, row_keys(data))
+
     def __add__(self, other: "Rows") -> "Rows":
         """Those of both with the smallest keys: a sample of all rows that both stand for."""
-        return _smallest(
-            Encoded(
-                np.concatenate([self.data.values, other.data.values]),
-                np.concatenate([self.data.observed, other.data.observed]),
-            ),
-            np.concatenate([self.key, other.key]),
+        both = Encoded(
+            np.concatenate([self.data.values, other.data.values]),
+            np.concatenate([self.data.observed, other.data.observed]),
         )
+        if len(both.values) <= SITE_ROWS:
+            return Rows.of(both)
+        return _smallest(both, np.concatenate([self.key, other.key]))
 
     def head(self, most: int) -> Encoded:
         """At most so many, which stand for all of them."""
@@ -50,12 +59,14 @@ class Evidence:
     summary : the encoder's sums over all of them, per member.
     kept : some of them, without labels.
     labelled : some of those whose label is known, with it.
+    levels : cells of discrete features, and those of unknown levels, see `level_counts`.
     """
 
     n_rows: int
     summary: Summary
     kept: Rows
     labelled: Rows
+    levels: NDArray[np.int64]  # [2, features]
 
 
 def gather(model: FittedModel, chunks: Chunks, y: NDArray | None = None) -> Evidence:
@@ -68,28 +79,46 @@ def add_rows(
 ) -> Evidence:
     """The evidence with further rows of the same site."""
 
-    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[Summary, Encoded, NDArray]:
+    def part(data: Encoded, present: NDArray[np.float32]) -> tuple[Summary, Encoded]:
         some = take(data, slice(0, int(present.sum())))
-        return summarise_piece(model, data, present), some, row_keys(some)
+        return summarise_piece(model, data, present), some
 
     summary, kept, labelled = before.summary, before.kept, before.labelled
-    for rows, (more, data, keys) in chunks.map(part):
-        summary, kept = summary + more, kept + _smallest(data, keys)
+    for rows, (more, data) in chunks.map(part):
+        summary, kept = summary + more, kept + Rows.of(data)
         if y is not None:
             known = np.flatnonzero(~np.isnan(y[rows]).any(1))
-            with_label = _with_label(model, take(data, known), y[rows][known])
-            labelled = labelled + _smallest(with_label, keys[known])
-    return Evidence(before.n_rows + len(chunks.X), summary, kept, labelled)
+            labelled += Rows.of(_with_label(model, take(data, known), y[rows][known]))
+    levels = before.levels + level_counts(model.table, chunks.X)
+    return Evidence(before.n_rows + len(chunks.X), summary, kept, labelled, levels)
 
 
 def row_keys(data: Encoded) -> NDArray[np.uint64]:
-    """A pseudo-random number of each row's cells: equal rows have equal keys."""
+    """A pseudo-random number of each row's cells; equal rows have different ones, the first of
+    them, the second and so on."""
+    content = _content_keys(data)
+    order = np.argsort(content, kind="stable")
+    ranked = content[order]
+    starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)])
+    counts = np.diff(np.append(starts, len(ranked)))
+    which = np.arange(len(ranked)) - np.repeat(starts, counts)
+    key = np.empty_like(content)
+    key[order] = _mixed(ranked + which.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return key
+
+
+def _content_keys(data: Encoded) -> NDArray[np.uint64]:
+    """A number of each row's cells."""
     cells = np.concatenate([data.values + np.float32(0.0), data.observed], axis=1)
     key = np.zeros(len(cells), dtype=np.uint64)
     for column in cells.view(np.uint32).T:  # + 0.0 has made -0.0 the same number as 0.0
         key = (key ^ column) * np.uint64(0x9E3779B97F4A7C15)
         key ^= key >> np.uint64(29)
-    # the finishing steps of splitmix64
+    return key
+
+
+def _mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finishing steps of splitmix64."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(key ^ (key >> np.uint64(31)))
@@ -116,4 +145,5 @@ def _nothing(model: FittedModel) -> Evidence:
         np.zeros((0, model.sizes.variables), dtype=np.float32),
     )
     nothing = Rows(none, np.zeros(0, dtype=np.uint64))
-    return Evidence(0, no_rows(model), nothing, nothing)
+    levels = np.zeros((2, len(model.table.features)), dtype=np.int64)
+    return Evidence(0, no_rows(model), nothing, nothing, levels)

@@ -135,22 +135,24 @@ def _slot_rows(
     return out
 
 
+def moments_of_rows(sizes, layout, vectors, parents, weights, envs, values, observed):
+    """`network_moments` of rows, to be compiled: [rows, experts, label columns] each."""
+    networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
+    inputs = layout.inputs(values, observed)
+
+    def member(network: Network, envs: jax.Array) -> jax.Array:
+        return network.label_means(layout, parents, inputs, envs)
+
+    means = jax.vmap(member)(networks, envs)  # [members, draws, networks, rows, label columns]
+    shares = weights / means.shape[1]
+    first = jnp.einsum("emk,mdknc->nec", shares, means)
+    return first, jnp.einsum("emk,mdknc->nec", shares, means**2)
+
+
 @jit()
 def _moments(sizes, layout, vectors, parents, weights, envs, values, observed):
-    networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
-
-    def block(rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        inputs = layout.inputs(*rows)
-
-        def member(network: Network, envs: jax.Array) -> jax.Array:
-            return network.label_means(layout, parents, inputs, envs)
-
-        means = jax.vmap(member)(networks, envs)  # [members, draws, networks, rows, label columns]
-        shares = weights / means.shape[1]
-        first = jnp.einsum("emk,mdknc->nec", shares, means)
-        return first, jnp.einsum("emk,mdknc->nec", shares, means**2)
-
-    return in_blocks(block, (values, observed))
+    about = sizes, layout, vectors, parents, weights, envs
+    return in_blocks(lambda rows: moments_of_rows(*about, *rows), (values, observed))
 
 
 def slot_outputs(sizes, vectors, weights, env, blanket, inputs):

@@ -20,7 +20,7 @@ from ..record import Record
 from .combination import Combination
 from .graph_expert import EffectPrior
 from .missing import MissingEffects
-from .recalibration import Prevalence
+from .recalibration import Calibration
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,11 @@ class FittedModel:
     source_mean: NDArray[np.float64]  # [members, sources, dim]
     source_variance: NDArray[np.float64]
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
-    inflation: float  # of the label's squared error at a site that was not trained on
     worst_source_loss: NDArray[np.float64]  # [features], see `novelty`
-    prevalence: Prevalence | None  # of the classes at the sources; None for numbers
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     missing: MissingEffects
     combination: Combination  # of the experts
+    calibration: Calibration  # at a site that was not trained on
     effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
     label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()

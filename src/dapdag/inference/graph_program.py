@@ -31,6 +31,21 @@ def label_moments(
     data: Encoded,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean [rows, label columns] of the label's posterior, and the variance [rows] of a number."""
+    site, grid = site_arrays(model, weights, env, effects, temperature)
+    about = model.sizes, model.layout, model.blanket, model.table.label.kind, model.vectors
+    mean, square = _moments(*about, site, grid, data.values, data.observed)
+    mean, square = (np.asarray(a, dtype=float) for a in (mean, square))
+    return mean, np.maximum(square[:, 0] - mean[:, 0] ** 2, 0.0)
+
+
+def site_arrays(
+    model: FittedModel,
+    weights: NDArray,
+    env: NDArray,
+    effects: Sequence[Effects],
+    temperature: float,
+) -> tuple[tuple[NDArray[np.float32], ...], NDArray[np.float32]]:
+    """What the program needs to know about a site, and the grid of the label's values."""
     blanket: Any = model.blanket
     support, grid = label_support(model), label_grid(model)
     added, other = label_inputs(model, support)
@@ -40,38 +55,35 @@ def label_moments(
         moved[s], noise[s] = own.effects, own.noise
     refine = interpolation(grid[:, 0], support[:, 0])
     site = weights, env, added, other, moved, noise, refine, support, np.array(temperature)
-    mean, square = _moments(
-        *(model.sizes, model.layout, blanket, model.table.label.kind, model.vectors),
-        *(tuple(a.astype(np.float32) for a in site), padded_label(model, grid)),
-        *(data.values, data.observed),
-    )
-    mean, square = (np.asarray(a, dtype=float) for a in (mean, square))
-    return mean, np.maximum(square[:, 0] - mean[:, 0] ** 2, 0.0)
+    return tuple(a.astype(np.float32) for a in site), padded_label(model, grid)
 
 
-@jit()
-def _moments(sizes, layout, blanket, kind, vectors, site, grid, values, observed):
+def moments_of_rows(sizes, layout, blanket, kind, vectors, site, grid, values, observed):
+    """First and second moment of the label's posterior at rows, to be compiled."""
     weights, env, added, other, moved, noise, refine, support, temperature = site
 
     def outputs(inputs: Array) -> Array:
         return slot_outputs(sizes, vectors, weights, env, blanket, inputs)
 
-    def block(rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        inputs = layout.inputs(*rows)
-        own = inputs[:, blanket.reads] * blanket.reads_any * other  # [rows, slots, inputs]
-        shift = moved[:, 0] + jnp.einsum("nsi,siw->nsw", own, moved[:, 1:])
-        by_label = jnp.einsum("ski,siw->ksw", added, moved)
-        coarse = jax.lax.map(lambda value: outputs(with_label(layout, inputs, value)), grid)
-        every = jnp.einsum("fc,cnsw->fnsw", refine, coarse) + shift + by_label[:, None]
-        total = _label_log_density(kind, outputs(inputs)[:, 0] + shift[:, 0], support, noise[0])
-        cells = jnp.moveaxis(blanket.values(rows[0]), 0, 1)  # [rows, slots, width]
-        seen = blanket.observed(rows[1]).T
-        children = _log_densities(blanket, every, cells, noise) * seen
-        total = total + temperature * children[..., 1:].sum(-1)  # [values, rows]
-        posterior = jax.nn.softmax(total, axis=0)
-        return posterior.T @ support, posterior.T @ support**2
+    inputs = layout.inputs(values, observed)
+    own = inputs[:, blanket.reads] * blanket.reads_any * other  # [rows, slots, inputs]
+    shift = moved[:, 0] + jnp.einsum("nsi,siw->nsw", own, moved[:, 1:])
+    by_label = jnp.einsum("ski,siw->ksw", added, moved)
+    coarse = jax.lax.map(lambda value: outputs(with_label(layout, inputs, value)), grid)
+    every = jnp.einsum("fc,cnsw->fnsw", refine, coarse) + shift + by_label[:, None]
+    total = _label_log_density(kind, outputs(inputs)[:, 0] + shift[:, 0], support, noise[0])
+    cells = jnp.moveaxis(blanket.values(values), 0, 1)  # [rows, slots, width]
+    seen = blanket.observed(observed).T
+    children = _log_densities(blanket, every, cells, noise) * seen
+    total = total + temperature * children[..., 1:].sum(-1)  # [values, rows]
+    posterior = jax.nn.softmax(total, axis=0)
+    return posterior.T @ support, posterior.T @ support**2
 
-    return in_blocks(block, (values, observed))
+
+@jit()
+def _moments(sizes, layout, blanket, kind, vectors, site, grid, values, observed):
+    about = sizes, layout, blanket, kind, vectors, site, grid
+    return in_blocks(lambda rows: moments_of_rows(*about, *rows), (values, observed))
 
 
 def _log_densities(blanket: Any, outputs: Array, values: Array, noise: Array) -> Array:

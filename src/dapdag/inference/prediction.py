@@ -42,16 +42,16 @@ class SiteEstimate:
     effects : of the site on the mechanisms of the label and its children; empty without a graph.
     relative : [children], effect of the label relative to the sources'.
     weights : [experts] at this site.
+    offset : moves the level: added to numbers [1], or to the logarithms of probabilities [classes].
     proportions : of the classes as the networks predict them; None for numbers.
-    offset : [classes], added to the logarithms of probabilities; None for numbers.
     """
 
     env: EnvPosterior
     effects: tuple[Effects, ...]
     relative: NDArray[np.float64]
     weights: NDArray[np.float64]
+    offset: NDArray[np.float64]
     proportions: NDArray[np.float64] | None = None
-    offset: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def infer_site(
     They are in random order: effects are estimated from the first `EFFECT_ROWS`.
     """
     networks, squares = _network_moments(model, q, rows)
-    site = SiteEstimate(q, (), np.zeros(0), model.combination.weights)
+    site = SiteEstimate(q, (), np.zeros(0), model.combination.weights, np.zeros(1))
     if model.effects is not None and len(rows.values):
         some = slice(0, EFFECT_ROWS)
         site = _with_effects(model, site, take(rows, some), networks[:, some])
@@ -86,15 +86,15 @@ def infer_site(
         site = replace(site, proportions=proportions)
         found = replace(found, proportions=proportions)
     label = combine_experts(model, found)
-    if model.prevalence is not None:
-        site = replace(site, offset=model.prevalence.offset(all_classes(label.mean)))
-    return site, recalibrate(site, label)
+    means = all_classes(label.mean) if isinstance(model.table.label, Discrete) else label.mean
+    site = replace(site, offset=model.calibration.offset(means))
+    return site, recalibrate(model, site, label)
 
 
 def score_rows(model: FittedModel, site: SiteEstimate, rows: Encoded) -> LabelDistribution:
     """The label's distribution for rows of a site that is known."""
     found = _experts(model, site, rows, *_network_moments(model, site.env, rows))
-    return recalibrate(site, combine_experts(model, found))
+    return recalibrate(model, site, combine_experts(model, found))
 
 
 def _with_effects(
@@ -102,7 +102,7 @@ def _with_effects(
 ) -> SiteEstimate:
     """The site with its effects on mechanisms, estimated from its rows, and with its weights."""
     assert model.effects is not None
-    shares, env, temperature = _graph_setting(model, site.env)
+    shares, env, temperature = graph_setting(model, site.env)
     n = len(rows.values)
     slots = evaluate_slots(model, shares, env, padded(rows), n, labelled=False)
     support, estimates = label_support(model), model.rules.estimates_effects
@@ -119,7 +119,7 @@ def _with_effects(
     return replace(site, effects=by_graph.effects, relative=relative, weights=weights)
 
 
-def _graph_setting(model: FittedModel, q: EnvPosterior) -> tuple[NDArray, NDArray, float]:
+def graph_setting(model: FittedModel, q: EnvPosterior) -> tuple[NDArray, NDArray, float]:
     """Weights of the mechanisms' networks, E of each member, and the temperature."""
     shares = model.network_weights[1, :, : model.sizes.n_predictors]
     env = clip_to_range(model, q.mean[:, None])[:, 0]
@@ -133,11 +133,26 @@ def _experts(
     networks: NDArray[np.float64],
     squares: NDArray[np.float64],
 ) -> Experts:
-    graph = variance = None
+    by_graph = None
     if site.effects and site.weights[2] > 0:
-        shares, env, temperature = _graph_setting(model, site.env)
+        shares, env, temperature = graph_setting(model, site.env)
         about = model, shares, env, site.effects, temperature
-        graph, variance = (a[: len(rows.values)] for a in label_moments(*about, padded(rows)))
+        n = len(rows.values)
+        mean, variance = label_moments(*about, padded(rows))
+        by_graph = mean[:n], variance[:n]
+    return experts_from(model, site, rows, networks, squares, by_graph)
+
+
+def experts_from(
+    model: FittedModel,
+    site: SiteEstimate,
+    rows: Encoded,
+    networks: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    by_graph: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+) -> Experts:
+    """Moments of the networks, and mean and variance by the graph, as what the experts say."""
+    graph, variance = by_graph or (None, None)
     missing = _missing(model, rows)
     return Experts(networks, squares, graph, variance, site.weights, missing, site.proportions)
 
@@ -166,8 +181,8 @@ def score_table(model: FittedModel, site: SiteEstimate, chunks: Chunks) -> Label
 
 def combine_experts(model: FittedModel, found: Experts) -> LabelDistribution:
     """The experts' weighted mean. Numbers: the variance is that of the means over experts,
-    members, draws of E and networks, plus the noise at a site that was not trained on, plus what
-    missing features add."""
+    members, draws of E and networks, plus the noise at the sources, plus what missing features
+    add."""
     missing, own = found.missing, _shares_of_networks(found)
     networks = _mean_of_networks(found)
     share = float(found.weights[2]) if found.graph is not None else 0.0
@@ -177,14 +192,13 @@ def combine_experts(model: FittedModel, found: Experts) -> LabelDistribution:
     if isinstance(model.table.label, Discrete):
         return LabelDistribution(mean, None)
     # The standardised label has variance 1: a row without any feature has no more.
-    noise = model.inflation * float(np.mean(model.label_scale**2))
+    noise = float(np.mean(model.label_scale**2))
     added = np.clip(missing @ model.missing.penalty, 0.0, max(1.0 - noise, 0.0))
     square = np.tensordot(own, found.squares, 1)
     within = (noise + added)[:, None]
     if found.graph is not None and found.graph_variance is not None:
-        ratio = model.combination.variance_ratio
         square = (1 - share) * square + share * found.graph**2
-        within = (1 - share) * within + share * ratio * found.graph_variance[:, None]
+        within = (1 - share) * within + share * found.graph_variance[:, None]
     return LabelDistribution(mean, np.maximum(square - mean**2, 0.0) + within)
 
 
@@ -197,10 +211,14 @@ def _mean_of_networks(found: Experts) -> NDArray[np.float64]:
     return np.tensordot(_shares_of_networks(found), found.networks, 1)
 
 
-def recalibrate(site: SiteEstimate, found: LabelDistribution) -> LabelDistribution:
-    """The distribution for rows of one site, with its class prevalence recalibrated."""
-    if site.offset is None or not site.offset.any():
-        return found
+def recalibrate(
+    model: FittedModel, site: SiteEstimate, found: LabelDistribution
+) -> LabelDistribution:
+    """The distribution for rows of a site, its level moved, with the variance between sites."""
+    if found.variance is not None:
+        return LabelDistribution(
+            found.mean + site.offset, model.calibration.variance(found.variance)
+        )
     moved = shifted(all_classes(found.mean), site.offset)
     return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 

@@ -13,17 +13,25 @@ from .environment import environment_at
 from .evidence import Evidence, gather, row_keys
 from .fitted import EnvPosterior, FittedModel
 from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
+from .unknown_levels import with_unknown_levels
 
 
 class KnownSite:
-    """What the rows of a site say about it under a fitted model, inferred when first asked for."""
+    """What the rows of a site say about it under a fitted model, inferred when first asked for.
 
-    def __init__(self, model: FittedModel, evidence: Evidence) -> None:
-        self.model, self.evidence = model, evidence
+    `given` is the estimate, where it was saved with the rows.
+    """
+
+    def __init__(
+        self, model: FittedModel, evidence: Evidence, given: SiteEstimate | None = None
+    ) -> None:
+        self.model, self.evidence, self._given = model, evidence, given
 
     @functools.cached_property
     def env(self) -> EnvPosterior:
         """Posterior of E under each member."""
+        if self._given is not None:
+            return self._given.env
         evidence = self.evidence
         some = evidence.kept.head(REFINE_ROWS)
         return environment_at(self.model, evidence.summary, some, evidence.n_rows)
@@ -35,7 +43,7 @@ class KnownSite:
     @property
     def estimate(self) -> SiteEstimate:
         """E, the site's effects on mechanisms, and the experts' weights: what scores rows."""
-        return self._inferred[0]
+        return self._inferred[0] if self._given is None else self._given
 
     @property
     def label_of_kept(self) -> LabelDistribution:
@@ -44,8 +52,11 @@ class KnownSite:
 
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:
-        """How much less likely each feature is than in its worst source: [features]."""
-        return novelty.unexplained(self.model, self.evidence.kept.head(NOVELTY_ROWS), self.env)
+        """How much less likely each feature is than in its worst source, unknown levels included:
+        [features]."""
+        model, evidence = self.model, self.evidence
+        excess = novelty.unexplained(model, evidence.kept.head(NOVELTY_ROWS), self.env)
+        return with_unknown_levels(model.table, evidence.levels, excess)
 
     def score(self, X: pd.DataFrame) -> LabelDistribution:
         """The label's distribution for rows of this site, row by row."""

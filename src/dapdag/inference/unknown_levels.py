@@ -13,18 +13,26 @@ from ..data.table import Table
 from ..model.constants import NOVELTY_PSEUDO_ROWS
 
 
+def level_counts(table: Table, X: pd.DataFrame) -> NDArray[np.int64]:
+    """How many cells of each discrete feature have a value, and how many of these an unknown level:
+    [2, features]. Counts of parts of a site add up."""
+    counts = np.zeros((2, len(table.features)), dtype=np.int64)
+    for j, variable in enumerate(table.features):
+        if isinstance(variable, Discrete):
+            column = X.iloc[:, j]
+            counts[0, j] = column.notna().sum()
+            counts[1, j] = counts[0, j] - variable.known(column).sum()
+    return counts
+
+
 def with_unknown_levels(
-    table: Table, X: pd.DataFrame, excess: NDArray[np.float64]
+    table: Table, counts: NDArray[np.int64], excess: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """`novelty.unexplained` of a site, with the surprise of its unknown levels: [features]."""
     found = excess.copy()
     for j, variable in enumerate(table.features):
-        if not isinstance(variable, Discrete):
-            continue
-        column = X.iloc[:, j]
-        cells = int(column.notna().sum())
-        unknown = cells - int(variable.known(column).sum())
-        if unknown:
+        cells, unknown = counts[:, j].tolist()
+        if isinstance(variable, Discrete) and unknown:
             surprise = np.log(sum(variable.shares) + len(variable.levels) + 1)
             known = np.nan_to_num(excess[j]) * (cells - unknown)
             found[j] = (known + surprise * unknown) / (cells + NOVELTY_PSEUDO_ROWS)

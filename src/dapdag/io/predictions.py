@@ -31,6 +31,24 @@ class Predictions:
     environments: pd.DataFrame
 
 
+def predict_at_site(
+    site: Any,
+    new: NewRows,
+    *,
+    coverage: float = 0.9,
+    keep: Sequence[str] = (),
+    domain: str | None = None,
+) -> Predictions:
+    """Predict rows of a site that is known; its environment stays as it is."""
+    environments = site.environment_
+    if hasattr(site, "classes_"):
+        found = _class_columns(site.classes_, site.predict_proba(new.X))
+    else:
+        low, high = site.predict_interval(new.X, coverage).T
+        found = {"prediction": site.predict(new.X), "low": low, "high": high}
+    return _together(new, keep, domain, found, environments)
+
+
 def predict_table(
     model: Any,
     new: NewRows,
@@ -48,16 +66,30 @@ def predict_table(
     keep : columns of the new table to stand before the predictions
     domain : name for the column of sites; `site` if they came from the names of files
     """
-    frame = new.rows.frame
     sites = adapt(model, new.X, new.site)
     environments = sites.environments
+    if hasattr(model, "classes_"):
+        found = _class_columns(model.classes_, sites.probabilities())
+    else:
+        found = _numbers(sites, coverage)
+    return _together(new, keep, domain, found, environments)
+
+
+def _together(
+    new: NewRows,
+    keep: Sequence[str],
+    domain: str | None,
+    found: dict[str, Any],
+    environments: pd.DataFrame,
+) -> Predictions:
+    """The columns of predictions behind those that are kept."""
+    frame = new.rows.frame
     columns: dict[str, Any] = {name: frame[name].to_numpy() for name in keep}
     if new.site is not None:
         columns[domain or SITE] = new.site
         outside: Any = environments["outside"].reindex(new.site).to_numpy()
     else:
         outside = bool(environments["outside"].iloc[0])
-    found = _classes(model, sites) if hasattr(model, "classes_") else _numbers(sites, coverage)
     for name in found:
         if name in columns:
             raise ValueError(
@@ -73,10 +105,9 @@ def _numbers(sites: Sites, coverage: float) -> dict[str, Any]:
     return {"prediction": sites.numbers()[0], "low": low, "high": high}
 
 
-def _classes(model: Any, sites: Sites) -> dict[str, Any]:
-    probability = sites.probabilities()
-    names = [level(value) for value in model.classes_]
-    likeliest = model.classes_[probability.argmax(1)]
+def _class_columns(classes: Any, probability: Any) -> dict[str, Any]:
+    names = [level(value) for value in classes]
+    likeliest = classes[probability.argmax(1)]
     if likeliest.dtype.kind == "f":
         likeliest = pd.Series([level(value) for value in likeliest]).to_numpy()
     return {

@@ -1,0 +1,97 @@
+"""`dapdag adapt`, and `dapdag predict` with the file that it writes."""
+
+import json
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_helpers import assert_fits_a_terminal, assert_one_line, dapdag
+
+TINY = ["--set", "n_members=1", "--set", "hidden=4", "--set", "max_epochs=6"]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A model, the rows of two new sites, and one row of the first."""
+    from dapdag.datasets import make_regression_domains
+
+    folder = tmp_path_factory.mktemp("sites")
+    data = make_regression_domains(n_domains=5, n_samples=40, random_state=0)
+    table = data.X.assign(outcome=data.y, hospital=[f"h{d}" for d in data.sample_domain])
+    known = table["hospital"].isin(["h0", "h1", "h2"])
+    table[known].to_csv(folder / "data.csv", index=False)
+    new = table[~known].drop(columns="outcome")
+    new.to_csv(folder / "new.csv", index=False)
+    north = new[new["hospital"] == "h3"].drop(columns="hospital")
+    north.to_csv(folder / "north.csv", index=False)
+    north[:25].to_csv(folder / "yesterday.csv", index=False)
+    north[25:].to_csv(folder / "today.csv", index=False)
+    north[:1].to_csv(folder / "row.csv", index=False)
+    done = dapdag(
+        *("fit", folder / "data.csv", "--label", "outcome", "--domain", "hospital"),
+        *("-o", folder / "model.dapdag", "--quiet", *TINY),
+    )
+    assert done.code == 0, done.err
+    done = dapdag("adapt", folder / "model.dapdag", folder / "north.csv", "-o", folder / "n.dapdag")
+    assert done.code == 0, done.err
+    assert_fits_a_terminal(done.out)
+    assert "a site of 40 rows" in done.out and "dapdag predict" in done.out
+    return folder
+
+
+def predictions(*arguments):
+    done = dapdag("predict", *arguments, "--quiet")
+    assert done.code == 0, done.err
+    return pd.read_csv(StringIO(done.out))
+
+
+def test_a_row_at_a_site_is_predicted_as_among_all_its_rows(study):
+    whole = predictions(study / "model.dapdag", study / "north.csv")
+    one = predictions(study / "n.dapdag", study / "row.csv")
+    assert list(one) == list(whole) and len(one) == 1
+    numbers = ["prediction", "low", "high"]
+    np.testing.assert_allclose(one[numbers].iloc[0], whole[numbers].iloc[0], rtol=1e-4)
+
+
+def test_rows_are_added_to_a_site(study):
+    site = study / "grown.dapdag"
+    for model, rows in ((study / "model.dapdag", "yesterday.csv"), (site, "today.csv")):
+        done = dapdag("adapt", model, study / rows, "-o", site, "--json")
+        assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["rows"] == 40 and set(found["expert_weights"]) == {
+        "pooled",
+        "environment",
+        "graph",
+    }
+    whole, parts = (predictions(s, study / "north.csv") for s in (study / "n.dapdag", site))
+    np.testing.assert_allclose(parts["prediction"], whole["prediction"], rtol=1e-3, atol=1e-3)
+
+
+def test_a_site_is_chosen_by_its_name(study):
+    model, new = study / "model.dapdag", study / "new.csv"
+    assert_one_line(
+        dapdag("adapt", model, new, "-o", study / "x.dapdag", "--quiet"), "2 sites", "--site"
+    )
+    done = dapdag("adapt", model, new, "--site", "h3", "-o", study / "h3.dapdag", "--quiet")
+    assert done.code == 0, done.err
+    chosen, alone = (predictions(study / f, study / "row.csv") for f in ("h3.dapdag", "n.dapdag"))
+    np.testing.assert_allclose(chosen["prediction"], alone["prediction"], rtol=1e-4)
+    unknown = dapdag("adapt", model, new, "--site", "h9", "-o", study / "x.dapdag", "--quiet")
+    assert_one_line(unknown, "h9", "h4")
+
+
+def test_a_site_is_no_model(study):
+    done = dapdag("report", study / "n.dapdag", "-o", study / "r.html", "--quiet")
+    assert_one_line(done, "n.dapdag", "dapdag adapt", "dapdag fit")
+
+
+def test_what_adapt_refuses(study):
+    model, rows = study / "model.dapdag", study / "north.csv"
+    assert_one_line(dapdag("adapt", model, rows, "-o", study / "site.csv"), "no table")
+    assert_one_line(dapdag("adapt", rows, rows, "-o", study / "s.dapdag", "-q"), "is a table")
+    done = dapdag("predict", study / "n.dapdag", study / "new.csv", "--domain", "hospital", "-q")
+    assert_one_line(done, "--domain hospital", "one site")
+    no_domain = dapdag("adapt", model, rows, "--site", "h3", "-o", study / "s.dapdag", "-q")
+    assert_one_line(no_domain, "--site h3", "--domain")
