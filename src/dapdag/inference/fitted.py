@@ -19,6 +19,7 @@ from ..model.mechanisms import Blanket
 from ..record import Record
 from .combination import Combination
 from .graph_expert import EffectPrior
+from .labels import SiteVariation
 from .missing import MissingEffects
 from .recalibration import Prevalence
 
@@ -56,6 +57,12 @@ class FittedModel:
     effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
     label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()
+    variation: SiteVariation | None = None  # of predictions between sites; None: not known
+
+    @property
+    def site_variation(self) -> SiteVariation:
+        """How far predictions for a new site may be off, on the scale of the link."""
+        return self.variation or SiteVariation.unknown(self.table.label.kind)
 
     @functools.cached_property
     def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

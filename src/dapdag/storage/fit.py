@@ -17,6 +17,7 @@ from ..graph import DAG
 from ..inference.combination import EXPERTS, Combination
 from ..inference.fitted import Fit, FittedModel
 from ..inference.graph_expert import EffectPrior
+from ..inference.labels import SiteVariation
 from ..inference.missing import MissingEffects
 from ..inference.recalibration import Prevalence, class_proportions
 from ..model import Network, Sizes
@@ -102,6 +103,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "temperature": int(model.combination.temperature),
         "variance_ratio": float(model.combination.variance_ratio),
         "label_range": [float(v) for v in model.label_range],
+        "site_variation": None if model.variation is None else asdict(model.variation),
         "prevalence_slope": 1.0 if model.prevalence is None else float(model.prevalence.slope),
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
@@ -146,6 +148,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         worst_source_loss=arrays["worst_source_loss"],
         prevalence=_prevalence(header, arrays["mean_log_prevalence"], table),
         normal=arrays["normal"],
+        variation=_variation(header.get("site_variation")),
     )
     return Fit(
         model=model,
@@ -191,6 +194,15 @@ def _label_range(given: Sequence[float]) -> tuple[float, float]:
     if not -np.inf < low < high < np.inf:
         raise ValueError(f"label_range is {given!r}")
     return low, high
+
+
+def _variation(given: Mapping[str, Any] | None) -> SiteVariation | None:
+    if given is None:
+        return None
+    found = SiteVariation(float(given["intercept"]), float(given["slope"]), int(given["sources"]))
+    if not (0 < found.intercept < np.inf and 0 < found.slope < np.inf and found.sources >= 0):
+        raise ValueError(f"site_variation is {given!r}")
+    return found
 
 
 def _prevalence(header: Mapping[str, Any], mean_log: NDArray, table: Table) -> Prevalence | None:

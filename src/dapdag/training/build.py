@@ -18,6 +18,7 @@ from ..graph import DAG, extract_dag
 from ..inference.combination import Combination, LeftOutSite, combine
 from ..inference.environment import encode
 from ..inference.fitted import Fit, FittedModel, Rules
+from ..inference.labels import SiteVariation
 from ..inference.missing import learn_missing_effects
 from ..inference.novelty import worst_source_losses
 from ..inference.parts import ALL, Parts
@@ -165,13 +166,24 @@ def _combined(
         inflation = variance_inflation(errors, out, combination.weights)
     stacked = [_stacked(one, combination) for one in table.sites]
     prevalence = _prevalence(sample, model.table, list(zip(stacked, table.sites, strict=True)))
+    pairs = [
+        (_recalibrated(prevalence, mean), one.truth)
+        for mean, one in zip(stacked, table.sites, strict=True)
+    ]
     return replace(
         model,
         combination=combination,
         effects=table.effects if parts.graph_inference else None,
         inflation=inflation,
         prevalence=prevalence,
+        variation=SiteVariation.learn(pairs, kind) if pairs else None,
     )
+
+
+def _recalibrated(prevalence: Prevalence | None, mean: NDArray) -> NDArray[np.float64]:
+    if prevalence is None:
+        return mean
+    return prevalence.applied(all_classes(mean))[:, -mean.shape[1] :]
 
 
 def _stacked(site: LeftOutSite, found: Combination) -> NDArray[np.float64]:
