@@ -153,7 +153,7 @@ VARIATION_PRIOR = {"numbers": (0.1, 0.04), "classes": (0.25, 0.04)}
 WEIGHT_PRIOR = 10.0
 # Labels from which a site's own fit is tried, folds that judge it, random Fourier features beside
 # the linear ones, and variances of the function that are tried.
-FEWEST_OWN, OWN_FOLDS, OWN_FUNCTIONS = 20, 5, 128
+FEWEST_OWN, OWN_FOLDS, OWN_FUNCTIONS = 50, 5, 128
 OWN_SPREADS = (0.01, 0.1, 1.0, 10.0)
 
 # E at a new site.
