@@ -22,7 +22,7 @@ def test_a_point_per_period_and_the_range_of_the_sources():
     ax = plot_track(followed(), sources)
     (line,) = (one for one in ax.lines if one.get_marker() == "o")
     np.testing.assert_allclose(line.get_ydata(), np.linspace(0, 1, 15))
-    assert len(ax.get_xticks()) <= 12
+    assert len(ax.get_xticks()) <= 8
     assert "moved" in ax.get_title("left")
     with pytest.raises(ValueError, match="no dimension 2"):
         plot_track(followed(), dimension=2)

@@ -35,7 +35,7 @@ def plot_track(
     mean = periods[f"{name}_mean"].to_numpy()
     half = style.Z95 * periods[f"{name}_sd"].to_numpy()
     ax.errorbar(at, mean, half, fmt="o-", color=style.BLUE, ecolor=style.BLUE, capsize=2)
-    shown = at[:: max(1, -(-len(at) // 12))]
+    shown = at[:: max(1, -(-len(at) // 8))]
     ax.set_xticks(shown, [str(periods.index[k]) for k in shown])
     ax.set_xlim(-0.5, len(at) - 0.5)
     verdict = "moved" if found.moved else "no sign of a move"
