@@ -63,6 +63,11 @@ def made_facts(
         record=_record(columns, label, sites, classes, rng),
         sources=sources,
         uses_environment=several,
+        prediction={
+            "experts": {"pooled": 0.5, "environment": 0.5 * several, "graph": 0.0},
+            "adapts": several,
+            "prevalence_slope": None,
+        },
         graph=make_graph(variables, rng, density),
         effects=effects if several else None,
         effect_owner={v: v for v in variables},
@@ -98,6 +103,7 @@ def _record(columns, label, sites, classes, rng) -> Record:
                 summary,
                 tuple(rng.random(len(columns)).tolist()),
                 tuple(rng.integers(0, 5, len(columns)).tolist()),
+                ((0.2, 1.1),) * len(columns),
             )
             for k, site in enumerate(sites)
         ),
@@ -148,6 +154,8 @@ def _new(columns, sites, classes, env_dim, with_truth, rng) -> New:
         probability=probability,
         missing=pd.DataFrame(rng.random((len(names), len(sites))), names, list(sites)),
         strange=pd.DataFrame(rng.integers(0, 3, (len(names), len(sites))), names, list(sites)),
+        cells=[((0.5, 1.0),) * len(names)] * len(sites),
+        ids=[f"patient <{k}>" for k in range(n)],
         warnings=("column '<x>': 2 cell(s) hold a value that no source has",),
         truth=truth if with_truth else None,
         scores=scores if with_truth else None,

@@ -135,7 +135,8 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
         *("--drop", "patient", "-o", output, "--assess", *TINY),
     )
     assert done.code == 0, done.err
-    (estimator,) = asked["estimators"].values()
+    estimator, *references = asked["estimators"].values()
+    assert list(asked["estimators"]) == ["dapdag", "mean", "linear"] and len(references) == 2
     assert estimator.max_epochs == 6 and not hasattr(estimator, "graph_")
     assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
     pd.testing.assert_frame_equal(load(output).assessment_, scores)

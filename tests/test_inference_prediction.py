@@ -22,8 +22,10 @@ from dapdag.inference.environment import (
 )
 from dapdag.inference.fitted import EnvPosterior, FittedModel
 from dapdag.inference.missing import MissingEffects
+from dapdag.inference.recalibration import Calibration
 from dapdag.inference.site import Site
 from dapdag.model import Network, Sizes
+from dapdag.model.constants import LEVEL_ROWS
 from dapdag.model.formulation import Formulation
 from dapdag.training.form import DAPDAG, PAPER
 
@@ -68,7 +70,6 @@ def make_model(classes=False, **formulation):
         source_mean=rng.normal(size=(MEMBERS, 4, DIM)),
         source_variance=np.full((MEMBERS, 4, DIM), 0.01),
         label_scale=np.array([0.3, 0.4]),
-        inflation=1.0,
         normal=rng.normal(size=(8, DIM)),
         missing=MissingEffects(
             np.full(len(table.features), float(isinstance(table.label, Discrete))),
@@ -77,9 +78,17 @@ def make_model(classes=False, **formulation):
         combination=Combination.of_networks(1.0),
         effects=None,
         label_range=(-3.0, 3.0),
-        prevalence=None,
+        calibration=calibration_of(table.label),
         worst_source_loss=np.full(len(table.features), np.inf),
     )
+
+
+def calibration_of(label):
+    """Nothing is known about new sites."""
+    if not isinstance(label, Discrete):
+        return Calibration(np.zeros(1))
+    k = len(label.levels)
+    return Calibration(np.zeros(k), overall=np.full(k, 1 / k))
 
 
 def infer_environment(model, X):
@@ -266,13 +275,27 @@ def test_a_wider_posterior_of_e_widens_the_labels_distribution():
     assert (known.variance >= np.mean(model.label_scale**2)).all()
 
 
-def test_variance_inflation_widens_the_interval_and_leaves_the_mean():
+def test_variance_at_new_sites_widens_the_interval_and_leaves_the_mean():
     model, X = make_model(), make_rows(ROWS)
     q = narrow(model)
-    usual, grown = (predict_label(replace(model, inflation=g), X, q) for g in (1.0, 2.0))
+    wide = Calibration(np.zeros(1), tau2=0.3, ratio=2.0, n_sites=3)
+    usual, grown = (
+        predict_label(replace(model, calibration=c), X, q) for c in (model.calibration, wide)
+    )
     np.testing.assert_array_equal(usual.mean, grown.mean)
-    added = np.broadcast_to(np.mean(model.label_scale**2), usual.variance.shape)
-    np.testing.assert_allclose(grown.variance - usual.variance, added, rtol=1e-9)
+    np.testing.assert_allclose(grown.variance, 2 * usual.variance + 0.4, rtol=1e-9)
+
+
+def test_the_slope_moves_the_mean_of_a_site_towards_the_usual_one():
+    model, X = make_model(), make_rows(ROWS)
+    q = narrow(model)
+    half = replace(model, calibration=Calibration(np.ones(1), slope=0.5))
+    usual, moved = predict_label(model, X, q).mean, predict_label(half, X, q).mean
+    shift = moved - usual
+    np.testing.assert_allclose(shift, np.full_like(shift, shift[0, 0]))
+    # rows like those of the sources keep a small site from moving all the way
+    expected = 0.5 * ROWS / (ROWS + LEVEL_ROWS) * (1 - usual.mean())
+    np.testing.assert_allclose(shift[0, 0], expected, rtol=1e-6)
 
 
 def test_an_ensemble_is_the_mean_of_its_members():

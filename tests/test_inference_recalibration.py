@@ -1,4 +1,4 @@
-"""Recalibration of the class prevalence at a new site by its slope over left-out sources."""
+"""Recalibration at a new site: slope and variance of levels over left-out sources."""
 
 import numpy as np
 import pandas as pd
@@ -6,10 +6,13 @@ import pytest
 
 from dapdag import DAPDAGClassifier
 from dapdag.inference.recalibration import (
-    Prevalence,
+    Calibration,
+    LeftOutLevel,
     all_classes,
     calibration_slope,
     centred_log,
+    learn_calibration,
+    shifted,
     site_proportions,
 )
 
@@ -21,6 +24,11 @@ def two(logits):
 
 def log_prevalence(logits):
     return centred_log(two(logits))
+
+
+def applied(overall, level, slope, found):
+    calibration = Calibration(level, slope, overall=overall)
+    return shifted(found, calibration.offset(found))
 
 
 def site(n=2000, seed=0, mean=1.0):
@@ -70,7 +78,7 @@ def test_the_deviation_of_a_site_is_multiplied_by_the_slope(classes):
     shares = np.full(classes, 1 / classes)
     usual = centred_log(shares)
     for slope in (0.0, 0.5):
-        moved = Prevalence(shares, usual, slope).applied(found)
+        moved = applied(shares, usual, slope, found)
         np.testing.assert_allclose(moved.sum(1), 1.0)
         expected = slope * centred_log(found.mean(0))
         np.testing.assert_allclose(centred_log(moved.mean(0)), expected, atol=0.03)
@@ -81,39 +89,94 @@ def test_the_deviation_of_a_site_is_multiplied_by_the_slope(classes):
 
 def test_slope_one_changes_nothing():
     found = site()
-    assert Prevalence(two(0.0), log_prevalence(0.0), 1.0).applied(found) is found
+    assert applied(two(0.0), log_prevalence(0.0), 1.0, found) is found
 
 
 def test_a_site_like_the_sources_stays_as_it_is():
     found = site()
     usual = centred_log(found.mean(0))
-    np.testing.assert_allclose(
-        Prevalence(found.mean(0), usual, 0.0).applied(found), found, atol=1e-9
-    )
+    np.testing.assert_allclose(applied(found.mean(0), usual, 0.0, found), found, atol=1e-9)
 
 
 def test_a_single_row_hardly_counts_as_a_deviation():
-    prevalence = Prevalence(two(0.0), log_prevalence(0.0), 0.0)
+    usual = two(0.0), log_prevalence(0.0), 0.0
     sure = two([3.0])
-    assert abs(prevalence.applied(sure) - sure).max() < 0.01
+    assert abs(applied(*usual, sure) - sure).max() < 0.01
     many = np.repeat(sure, 2000, axis=0)
-    assert abs(prevalence.applied(many) - sure).max() > 0.35
+    assert abs(applied(*usual, many) - sure).max() > 0.35
 
 
 def test_rows_that_are_certain_stay_finite():
     found = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]] * 100)
-    moved = Prevalence(two(0.0), log_prevalence(0.0), 0.0).applied(found)
+    moved = applied(two(0.0), log_prevalence(0.0), 0.0, found)
     np.testing.assert_allclose(moved, found)
 
 
 def test_no_rows_give_no_rows():
-    assert Prevalence(two(0.0), log_prevalence(0.0), 0.0).applied(np.zeros((0, 2))).shape == (0, 2)
+    assert applied(two(0.0), log_prevalence(0.0), 0.0, np.zeros((0, 2))).shape == (0, 2)
 
 
 def test_proportions_of_few_rows_are_smoothed_towards_the_sources():
     usual = two(0.0)
     assert abs(site_proportions(two([9.0]), usual) - usual).max() < 0.02
     assert abs(site_proportions(two(np.full(5000, 2.0)), usual) - two(2.0)).max() < 0.01
+
+
+def numbers(tau, ratio=1.0, n_sites=12, n=400, seed=0):
+    """Left-out sources whose level is off by N(0, tau²); errors have `ratio` times the variance
+    that is stated."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(n_sites):
+        predicted = rng.normal(size=(n, 1)) + rng.normal()
+        error = np.sqrt(ratio) * 0.5 * rng.normal(size=(n, 1)) + tau * rng.normal()
+        out.append(LeftOutLevel(predicted + error, predicted, np.full(n, 0.25)))
+    return out
+
+
+def test_the_variance_between_sites_is_what_chance_does_not_explain():
+    found = np.mean(
+        [learn_calibration(numbers(0.4, seed=s), np.zeros(1), None).tau2 for s in range(20)]
+    )
+    assert found == pytest.approx(0.16, rel=0.25)
+    none = [learn_calibration(numbers(0.0, seed=s), np.zeros(1), None).tau2 for s in range(20)]
+    assert np.mean(none) < 0.002
+
+
+def test_the_ratio_compares_errors_within_sites_with_what_is_stated():
+    for ratio, expected in ((3.0, 3.0), (1.0, 1.0), (0.3, 1.0)):
+        found = learn_calibration(numbers(0.4, ratio), np.zeros(1), None).ratio
+        assert found == pytest.approx(expected, rel=0.1)
+
+
+def test_the_variance_of_log_odds_is_the_same_for_two_classes_and_for_logits():
+    rng = np.random.default_rng(0)
+    sites = []
+    for _ in range(40):
+        p = 1 / (1 + np.exp(-rng.normal(0, 1, 3000)))
+        shift = 0.7 * rng.normal()
+        q = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + shift)))
+        y = (rng.random(3000) < q).astype(float)
+        sites.append(LeftOutLevel(all_classes(y[:, None]), all_classes(p[:, None])))
+    found = learn_calibration(sites, np.zeros(2), np.full(2, 0.5))
+    # the log-odds of the prevalence move less than those of the rows
+    assert 0.2 < found.tau2 < 0.49 * 1.2
+
+
+def test_intervals_of_few_sites_are_those_of_students_t():
+    known = Calibration(np.zeros(1), tau2=1.0, n_sites=4)
+    variance = np.array([known.between, 1e6])
+    found = known.half_width(0.9, variance) / np.sqrt(variance)
+    assert found[0] == pytest.approx(2.3534, abs=1e-3)  # three degrees of freedom
+    assert found[1] == pytest.approx(1.6449, abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_without_left_out_sources_nothing_is_added(n):
+    found = learn_calibration(numbers(1.0)[:n], np.ones(1), None)
+    assert (found.slope, found.between, found.ratio) == (1.0, 0.0, 1.0)
+    np.testing.assert_array_equal(found.variance(np.ones(3)), 1.0)
+    np.testing.assert_allclose(found.half_width(0.9, np.ones(3)), 1.6449, atol=1e-3)
 
 
 SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}
@@ -137,12 +200,11 @@ def label_follows(request):
     return request.param
 
 
-def test_the_slope_says_whether_prevalence_follows_the_features(label_follows):
+def test_predicted_prevalence_follows_the_features_only_if_it_does_at_the_sources(label_follows):
     table = shifted_sites(label_follows)
     known, new = table[table["site"] < 9], table[table["site"] == 9]
     est = DAPDAGClassifier(**SMALL)
     est.fit(known[["x", "z"]], known["y"], sample_domain=known["site"])
-    found = est.fitted_.model.prevalence
-    assert found.slope > 0.9 if label_follows else found.slope < 0.9
+    assert est.between_sites_["slope"] > 0.9 or not label_follows
     ill = est.predict_proba(new[["x", "z"]])[:, list(est.classes_).index("ill")].mean()
     assert ill == pytest.approx((new["y"] == "ill").mean(), abs=0.12)

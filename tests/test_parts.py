@@ -17,7 +17,7 @@ from dapdag.datasets import make_regression_domains
 from dapdag.inference import environment
 from dapdag.inference.fitted import EnvPosterior
 from dapdag.inference.parts import ALL, AT_PREDICTION, Parts, current, using
-from dapdag.inference.recalibration import Prevalence
+from dapdag.inference.recalibration import Calibration
 from dapdag.model import LabelNetworks
 from dapdag.model.constants import AVERAGE_STEPS
 from dapdag.training.assemble import Data, label_stage
@@ -115,10 +115,12 @@ def test_switches_of_prediction_put_neutral_constants():
     model, _ = small_fit()
     model = replace(
         model,
-        inflation=2.0,
+        calibration=Calibration(np.zeros(1), slope=0.3, tau2=0.1, ratio=2.0, n_sites=3),
         missing=model.missing._replace(penalty=np.ones_like(model.missing.penalty)),
     )
-    assert reduced(model, off("variance_inflation")).inflation == 1.0
+    neutral = reduced(model, off("between_sites")).calibration
+    assert neutral.ratio == 1.0 and neutral.between == 0.0 and neutral.slope == 0.3
+    assert reduced(model, off("site_slope")).calibration.slope == 1.0
     assert not reduced(model, off("missing_cost")).missing.penalty.any()
     # So few rows are held out here that the learned scale was kept: it comes back.
     other = replace(model, label_scale=model.label_scale + 7.0)
@@ -126,8 +128,7 @@ def test_switches_of_prediction_put_neutral_constants():
     ruled = reduced(model, off("referee")).rules
     assert model.rules.has_referee and not ruled.has_referee and ruled.estimates_effects
     assert not reduced(model, off("site_effects")).rules.estimates_effects
-    classes = replace(model, prevalence=Prevalence(np.full(2, 0.5), np.zeros(2), slope=0.3))
-    assert reduced(classes, off("prevalence_slope")).prevalence.slope == 1.0
+    classes = replace(model, calibration=Calibration(np.zeros(2), overall=np.full(2, 0.5)))
     assert (reduced(classes, off("missing_cost")).missing.penalty == 1.0).all()
 
 

@@ -309,6 +309,9 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
     refused(forged(saved, {"format_version": newer}, {}), tmp_path, reason)
 
 
+CALIBRATION = {"slope": 1.0, "tau2": 0.0, "ratio": 1.0, "n_sites": 3}
+
+
 @pytest.mark.parametrize(
     "header, arrays, reason",
     [
@@ -338,12 +341,14 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
         ({"params": {"learning_rate": {"type": "float", "value": "inf"}}}, {}, "rate is inf"),
         ({}, {"label_scale": np.full(2, np.nan)}, "'label_scale' holds numbers that are not"),
         ({}, {"normal": np.full((4, 1), np.inf)}, "'normal' holds numbers that are not finite"),
-        ({"inflation": 0.5}, {}, "inflation is 0.5"),
+        ({"calibration": CALIBRATION | {"ratio": 0.5}}, {}, "calibration at new sites"),
+        ({"calibration": CALIBRATION | {"tau2": -1.0}}, {}, "calibration at new sites"),
         ({"temperature": 9}, {}, "temperature is 9"),
         ({"label_range": [1.0, -1.0]}, {}, "label_range"),
         ({}, {"expert_weights": np.array([0.5, 0.6, 0.0])}, "weights of the experts"),
         ({}, {"effect_noise": np.zeros(9)}, "slots"),
-        ({"prevalence_slope": 2}, {}, "prevalence_slope is 2"),
+        ({"calibration": CALIBRATION | {"slope": 2}}, {}, "calibration at new sites"),
+        ({}, {"usual_level": np.zeros(3)}, "usual level"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),
         ({"format": "pt"}, {}, "not one of a dapdag model"),

@@ -108,8 +108,8 @@ def test_the_list_of_variables_chooses_as_well(page):
 
 
 def test_links_lead_to_their_sections(page):
-    page.click("nav a[href='#limits']")
-    assert page.run("location.hash") == "#limits"
+    page.click("nav a[href='#calibration']")
+    assert page.run("location.hash") == "#calibration"
 
 
 @pytest.mark.parametrize("case", [{}, {"classes": None}, {"names": ["long_name_" * 12, *"bcdef"]}])
@@ -121,6 +121,20 @@ def test_nothing_sticks_out_of_the_window(browser, tmp_path, case):
     for width in (1200, 800, 360, 320):
         page.resize(width)
         assert page.run("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+@pytest.mark.parametrize("case", [{"n_sites": 40}, {"classes": None, "n_sites": 12}])
+def test_no_table_is_cut_on_paper(browser, tmp_path, case):
+    path = tmp_path / "report.html"
+    path.write_text(render(made_facts(names=[f"column {k}" for k in range(30)], **case)), "utf-8")
+    page = Page(browser, path)
+    page.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    page.resize(680)  # A4 between its margins
+    widest = "Math.max(...[...document.querySelectorAll('table')].map(t => t.offsetWidth))"
+    assert page.run(widest) <= 680
+    assert page.run("document.querySelectorAll('table').length") > 8
     page.close()
 
 
@@ -138,7 +152,7 @@ def test_dark_scheme_turns_ground_and_text(browser, file):
 
 def test_printing_unfolds_everything_and_leaves_out_what_needs_a_screen(page, tmp_path):
     page.call("Emulation.setEmulatedMedia", media="print")
-    assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert page.run("getComputedStyle(document.querySelector('nav ol')).display") == "none"
     page.run("dispatchEvent(new Event('beforeprint'))")
     assert page.run("document.querySelectorAll('details:not([open])').length") == 0
     page.run("dispatchEvent(new Event('afterprint'))")

@@ -22,18 +22,11 @@ def simulated_site(rng, intercept, slope=1.0, n=400):
     return expit(eta)[:, None], y[:, None]
 
 
-def test_variation_between_sites_is_recovered():
-    rng = np.random.default_rng(0)
-    sites = [simulated_site(rng, rng.normal(0, 0.8), rng.normal(1, 0.3)) for _ in range(60)]
-    found = SiteVariation.learn(sites, "binary")
-    assert found.sources == 60
-    assert 0.4 < found.intercept < 0.95
-    assert 0.04 < found.slope < 0.16
-    alike = SiteVariation.learn([simulated_site(rng, 0.0) for _ in range(60)], "binary")
-    assert alike.intercept < 0.05
-    shifted = [(m := rng.normal(size=(200, 1)), m + rng.normal(0, 0.5) + rng.normal(size=(200, 1)))]
-    assert SiteVariation.learn(shifted * 2, "continuous").intercept > 0
-    assert SiteVariation.learn([], "binary") == SiteVariation.unknown("binary")
+def test_few_sources_do_not_claim_that_sites_are_alike():
+    for kind in ("binary", "continuous"):
+        none, few, many = (SiteVariation.of(0.0, n, kind).intercept for n in (0, 3, 60))
+        assert none > few > many > 0
+    assert SiteVariation.of(0.6, 60, "binary").intercept == pytest.approx(0.6, rel=0.03)
 
 
 @pytest.mark.parametrize("kind", ["continuous", "binary", "categorical"])

@@ -8,16 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-import pytest
 from training_cases import assembled, start_of
 
 from dapdag import DAPDAGRegressor
 from dapdag.model import Sizes
-from dapdag.model.constants import MAX_INFLATION
 from dapdag.model.objective import Batch
 from dapdag.model.parameters import slices_of, split_folds, unravel
 from dapdag.training.folds import equal_weights, fold_masks, leaves_out
-from dapdag.training.left_out import variance_inflation
 
 
 def sizes(n=4, pooled=4, folds=4):
@@ -104,34 +101,6 @@ def test_split_folds_separates_networks_and_keeps_encoder_and_decoder():
                 np.testing.assert_array_equal(a, b)
 
 
-def errors_of(ratios):
-    """Errors of one member at sources that its k-th network left out, `ratios` as large there."""
-    n = len(ratios)
-    out = np.eye(n, dtype=bool)[None]
-    squares = np.where(out, np.asarray(ratios)[None, :, None], 1.0)
-    return np.repeat(squares[..., None], 3, axis=-1), out
-
-
-def test_variance_inflation_is_the_geometric_mean_over_left_out_sources():
-    weights = np.array([0.3, 0.7, 0.0])
-
-    def inflation(*ratios):
-        return variance_inflation(*errors_of(ratios), weights)
-
-    assert inflation(2.0, 3.0) == pytest.approx(np.sqrt(6.0))
-    assert inflation(0.5, 0.1) == 1.0  # never below the variance at the sources
-    assert inflation(90.0, 90.0) == MAX_INFLATION
-    assert inflation(np.nan, 3.0) == pytest.approx(3.0)  # a source without validation labels
-    assert inflation(np.nan, np.nan) == 1.0
-
-
-def test_the_error_whose_variance_is_inflated_is_that_of_the_weighted_networks():
-    errors, out = errors_of([1.0, 1.0])
-    errors[0, :, :, 0] = np.where(np.eye(2), 4.0, 1.0)  # of networks with E
-    assert variance_inflation(errors, out, np.array([0.0, 1.0, 0.0])) == pytest.approx(4.0)
-    assert variance_inflation(errors, out, np.array([1.0, 0.0, 0.0])) == pytest.approx(1.0)
-
-
 SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}
 
 
@@ -148,6 +117,7 @@ def model_of(label, seed=0):
     return est.fit(pd.DataFrame({"x": x, "z": z}), y, sample_domain=site).fitted_.model
 
 
-def test_unpredictable_site_effects_inflate_the_variance_at_new_sites():
-    assert model_of("follows").inflation < 1.5
-    assert model_of("erratic").inflation > 1.6
+def test_unpredictable_site_effects_are_variance_between_sites():
+    follows, erratic = (model_of(label).calibration for label in ("follows", "erratic"))
+    assert follows.n_sites == erratic.n_sites == 4  # one for each network of a kind
+    assert erratic.tau2 > 0.5 > 0.1 > follows.tau2

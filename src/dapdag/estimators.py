@@ -106,6 +106,10 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         strength = dict(zip(names, fit.env_strength.tolist(), strict=True))
         nx.set_node_attributes(self.graph_, strength, "environment")
         self.expert_weights_ = pd.Series(fit.model.combination.weights, index=list(EXPERTS))
+        found = fit.model.calibration
+        self.between_sites_ = pd.Series(
+            {"slope": found.slope, "tau2": found.tau2, "ratio": found.ratio, "sites": found.n_sites}
+        )
         if np.isnan(fit.shifts).all():  # the graph was learned by the decoder, not searched
             return
         index = pd.Index(names, tupleize_cols=False)
@@ -185,6 +189,10 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
         between the sources, and in what; not in the paper's form.
     expert_weights_ : share of each expert in the prediction: networks without E ("pooled"), with E
         ("environment"), and inference on the graph ("graph").
+    between_sites_ : what left-out sources say about a new site: `slope` of the observed on the
+        predicted level of the label (its mean, or class prevalence), `tau2`, the variance between
+        sites that is left of it (of the standardised label, or of log-odds), `ratio` of squared
+        errors to stated variances, and the number of `sites` behind them.
     adjacency_ : DataFrame of filter norms before thresholding, parents in rows.
     source_environments_ : DataFrame of the sources' E.
     history_ : DataFrame of every term of the loss per epoch.

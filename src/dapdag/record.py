@@ -40,7 +40,9 @@ class Source:
     labelled: int
     label: tuple[float, ...]  # mean and sd of numbers, or share of each class; () if too few
     missing: tuple[float, ...]  # share of each column's cells
-    clipped: tuple[int, ...]  # cells of each column outside its range
+    clipped: tuple[int, ...]  # cells of each column outside its limits
+    # of each column like `label`: mean and sd of numbers, or share of each level; () if too few
+    cells: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ class Record:
 
 
 def _source(name: Hashable, coded: Mapping[str, Any], n_columns: int) -> Source:
-    missing, clipped = coded["missing"], coded["clipped"]
-    if not len(missing) == len(clipped) == n_columns:
+    missing, clipped, cells = coded["missing"], coded["clipped"], coded["cells"]
+    if not len(missing) == len(clipped) == len(cells) == n_columns:
         raise ValueError(f"the record of {name!r} has not one number for each column")
     return Source(
         name,
@@ -135,6 +137,7 @@ def _source(name: Hashable, coded: Mapping[str, Any], n_columns: int) -> Source:
         tuple(map(float, coded["label"])),
         tuple(map(float, missing)),
         tuple(map(int, clipped)),
+        tuple(tuple(map(float, one)) for one in cells),
     )
 
 

@@ -15,17 +15,18 @@ DOES_NOT_ADAPT = "this model does not adapt to sites; E is descriptive"
 
 
 def prediction_parts(estimator: Any) -> dict[str, Any]:
-    """Shares of the experts, whether a site's E acts on its predictions, and the prevalence slope.
+    """Shares of the experts, whether E acts on predictions, and slope and τ² between sites.
 
-    The slope says how far predicted class proportions of left-out sources were followed: 1 is
-    fully, 0 is the mean of the sources; None for numbers.
+    The slope says how far the levels (means, class prevalences) predicted for left-out sources
+    were followed: 1 is fully, 0 is the usual level of the sources. τ² is the variance between
+    sites that was left of them (of the standardised label, or of log-odds).
     """
     model = estimator.fitted_.model
-    slope = None if model.prevalence is None else float(model.prevalence.slope)
     return {
         "experts": dict(zip(EXPERTS, map(float, model.combination.weights), strict=True)),
         "adapts": uses_environment(model),
-        "prevalence_slope": slope,
+        "site_slope": float(model.calibration.slope),
+        "tau2": float(model.calibration.tau2),
     }
 
 

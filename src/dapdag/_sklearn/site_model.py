@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +36,7 @@ from .notices import (
     warn_of_outsiders,
     warn_of_unknown_values,
 )
+from .sites import interval_of, numbers_of
 
 
 class SiteModel(MixedTableEstimator):
@@ -98,9 +98,9 @@ class SiteModel(MixedTableEstimator):
         Lower and upper end, of a number (2,), or of the share of each of `classes_` (classes, 2).
         It counts that sites differ, as left-out sources did, and the sampling of the rows' labels.
         """
-        model, label = self.known_.model, self._label(X)
-        spread = Spread.at(model, self.known_.estimate, coverage)
-        return self._in_units(uncertainty.mean_interval(model, label, spread))
+        model, site, label = self.known_.model, self.known_.estimate, self._label(X)
+        spread = Spread.at(model, site, coverage)
+        return self._in_units(uncertainty.mean_interval(model, site, label, spread))
 
     def expected_gain(self, n_labels: int) -> float:
         """What that many labels of this site are expected to gain, given how sites differ.
@@ -237,17 +237,15 @@ class SiteRegressor(RegressorMixin, SiteModel):
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """Lower and upper end of the central predictive interval of every row: (rows, 2)."""
-        mean, std = self._numbers(X)
-        half = _quantile(coverage) * std
-        return np.column_stack([mean - half, mean + half])
+        found = self._label(X)
+        return interval_of(self.known_.model, found, coverage)
 
     def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.known_.model.table.label.decode(standardised[:, None])
 
     def _numbers(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found, label = self._label(X), self.known_.model.table.label
-        assert found.variance is not None
-        return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation  # type: ignore[union-attr]
+        found = self._label(X)
+        return numbers_of(self.known_.model, found)
 
 
 class SiteClassifier(ClassifierMixin, SiteModel):
@@ -286,10 +284,3 @@ class SiteClassifier(ClassifierMixin, SiteModel):
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
-
-
-def _quantile(coverage: float) -> float:
-    """Half-width of the central normal interval, in standard deviations."""
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-    return float(norm.ppf(0.5 + coverage / 2))

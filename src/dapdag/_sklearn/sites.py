@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
@@ -112,17 +111,11 @@ class Sites:
 
     def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation of a number, in its units."""
-        label, found = self.model.table.label, self.label
-        assert found.variance is not None
-        return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation  # type: ignore[union-attr]
+        return numbers_of(self.model, self.label)
 
     def interval(self, coverage: float) -> NDArray[np.float64]:
         """Lower and upper end of the central predictive interval of a number: [rows, 2]."""
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-        mean, std = self.numbers()
-        half = norm.ppf(0.5 + coverage / 2) * std
-        return np.column_stack([mean - half, mean + half])
+        return interval_of(self.model, self.label, coverage)
 
     def probabilities(self) -> NDArray[np.float64]:
         """Probability of each class: [rows, classes]."""
@@ -143,3 +136,23 @@ class Sites:
         """Rows of the sites, one after the other, in the order of the table."""
         back = np.argsort(np.concatenate(self.rows), kind="stable")
         return np.concatenate(parts)[back]
+
+
+def numbers_of(
+    model: FittedModel, found: LabelDistribution
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation of a number, in its units."""
+    assert found.variance is not None
+    label: Any = model.table.label
+    return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation
+
+
+def interval_of(
+    model: FittedModel, found: LabelDistribution, coverage: float
+) -> NDArray[np.float64]:
+    """Lower and upper end of the central predictive interval of a number: [rows, 2]."""
+    assert found.variance is not None
+    label: Any = model.table.label
+    mean = label.decode(found.mean)
+    half = model.calibration.half_width(coverage, found.variance[:, 0]) * label.deviation
+    return np.column_stack([mean - half, mean + half])

@@ -10,6 +10,7 @@ import typer
 
 from dapdag._runtime.text import significant
 
+from ._assessment import assess_model, assessment_json, show_assessment
 from ._keep import save_interrupted, save_model
 from ._shared import (
     Categorical,
@@ -29,7 +30,6 @@ from ._shared import (
     say,
     silently,
     tell,
-    without_notes_on_absent_features,
 )
 
 if TYPE_CHECKING:
@@ -145,15 +145,20 @@ def fit(
     if assess:
         say_step("Predicting each site from the others")
         try:
-            model.assessment_ = _assessment(model, study, silent)
+            model.assessment_ = assess_model(model, study, silent)
         except KeyboardInterrupt:
             say(f"the model is in {output}, without its assessment, which was interrupted")
             raise
         save_model(model, output)
     if as_json:
-        print_json({**_schema(study), **_training(model, seconds), "model": str(output)})
+        about = {**_training(model, seconds), **assessment_json(model)}
+        print_json({**_schema(study), **about, "model": str(output)})
     elif not quiet:
-        _show_training(model, seconds, output)
+        _show_training(model, seconds)
+        show_assessment(model)
+        typer.echo(f"\nWrote {output}. Next:")
+        typer.echo(f"  dapdag predict {output} NEW.csv")
+        typer.echo(f"  dapdag report {output} -o report.html")
 
 
 def _check_output(output: Path, inputs: list[Path]) -> None:
@@ -189,18 +194,6 @@ def _train(model: Any, study: Study) -> None:
         fit_or_interrupt(model, study.X, study.y, study.sample_domain)
 
 
-def _assessment(model: Any, study: Study, silent: bool) -> Any:
-    from sklearn.base import clone
-
-    from dapdag.evaluate import leave_one_domain_out
-
-    with without_notes_on_absent_features():
-        found = leave_one_domain_out(
-            {"dapdag": clone(model).set_params(verbose=0)}, study.labelled(), progress=not silent
-        )
-    return found.scores
-
-
 def _schema(study: Study) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -234,7 +227,7 @@ def _parents(model: Any) -> list[str]:
     return [str(name) for name in model.graph_.predecessors(label)]
 
 
-def _show_training(model: Any, seconds: float, output: Path) -> None:
+def _show_training(model: Any, seconds: float) -> None:
     from dapdag._sklearn.shares import parts_in_words
 
     from ._show import print_lines
@@ -248,6 +241,3 @@ def _show_training(model: Any, seconds: float, output: Path) -> None:
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
         parts_in_words(model),
     )
-    typer.echo(f"\nWrote {output}. Next:")
-    typer.echo(f"  dapdag predict {output} NEW.csv")
-    typer.echo(f"  dapdag report {output} -o report.html")

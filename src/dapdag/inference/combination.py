@@ -35,6 +35,11 @@ class LeftOutSite:
     graph: Array  # [temperatures, rows, label columns]
     graph_variance: Array  # [temperatures, rows], of a number
 
+    def stacked(self, found: "Combination") -> Array:
+        """The experts' weighted mean: [rows, label columns]."""
+        experts = np.stack([self.pooled, self.environment, self.graph[found.temperature]])
+        return np.asarray(np.tensordot(found.weights, experts, 1))
+
 
 @dataclass(frozen=True)
 class Combination:
@@ -43,12 +48,11 @@ class Combination:
     weights: Array  # [experts], sums to 1
     temperature: int  # position in TEMPERATURES
     agreement: Array  # [2]: least correlation over left-out sources of f2 with f0, and with f1
-    variance_ratio: float  # squared error of f2 at left-out sources over the variance it states
 
     @staticmethod
     def of_networks(share: float) -> "Combination":
         """Without left-out sources: f0 and f1 alone; nothing is known about f2."""
-        return Combination(np.array([1 - share, share, 0.0]), 0, np.full(2, -1.0), 1.0)
+        return Combination(np.array([1 - share, share, 0.0]), 0, np.full(2, -1.0))
 
     def at_site(self, pooled: Array, environment: Array, graph: Array, parents: Array) -> Array:
         """Weights of the experts for the rows of a new site: [experts].
@@ -103,12 +107,7 @@ def combine(sites: Sequence[LeftOutSite], kind: str, parts: Parts = ALL) -> Comb
         # f2 may still be asked where the others are contradicted, by the parents alone (t = 0, the
         # last) in any case
         t = int(np.argmin(mean[:-1, (grid[:, 2] == 1).argmax()]))
-    return Combination(
-        weights,
-        t,
-        _agreement(sites, t),
-        _variance_ratio(sites, t) if kind == "continuous" else 1.0,
-    )
+    return Combination(weights, t, _agreement(sites, t))
 
 
 def _clearly_better(one: Array, other: Array) -> bool:
@@ -168,12 +167,3 @@ def _agreement(sites: Sequence[LeftOutSite], t: int) -> Array:
 
 def _constant(p: Array) -> bool:
     return bool(np.ptp(p, axis=0).max() < 1e-6)
-
-
-def _variance_ratio(sites: Sequence[LeftOutSite], t: int) -> float:
-    """Geometric mean over sources, at least 1."""
-    ratios = [
-        np.mean((s.truth[:, 0] - s.graph[t, :, 0]) ** 2) / np.mean(s.graph_variance[t])
-        for s in sites
-    ]
-    return float(max(np.exp(np.mean(np.log(np.maximum(ratios, 1e-12)))), 1.0))

@@ -21,7 +21,7 @@ from .combination import Combination
 from .graph_expert import EffectPrior
 from .labels import SiteVariation
 from .missing import MissingEffects
-from .recalibration import Prevalence
+from .recalibration import Calibration
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,20 @@ class FittedModel:
     source_mean: NDArray[np.float64]  # [members, sources, dim]
     source_variance: NDArray[np.float64]
     label_scale: NDArray[np.float64]  # [members], noise of the standardised label
-    inflation: float  # of the label's squared error at a site that was not trained on
     worst_source_loss: NDArray[np.float64]  # [features], see `novelty`
-    prevalence: Prevalence | None  # of the classes at the sources; None for numbers
     normal: NDArray[np.float64]  # [draws, dim], the fixed standard normal draws
     missing: MissingEffects
     combination: Combination  # of the experts
+    calibration: Calibration  # at a site that was not trained on
     effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
     label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()
-    variation: SiteVariation | None = None  # of predictions between sites; None: not known
 
     @property
     def site_variation(self) -> SiteVariation:
         """How far predictions for a new site may be off, on the scale of the link."""
-        return self.variation or SiteVariation.unknown(self.table.label.kind)
+        found = self.calibration
+        return SiteVariation.of(found.between, found.n_sites, self.table.label.kind)
 
     @functools.cached_property
     def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

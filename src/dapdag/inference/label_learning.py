@@ -35,6 +35,7 @@ from .prediction import (
     feature_inputs,
     moments_at,
     score_rows,
+    within_sites,
 )
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ def add_labels(
     found = ask_experts(model, site, rows, *moments_at(model, site.env, rows))
     site, _ = calibrated(model, site, found, rows)
     label, kind = score_rows(model, site, labelled), model.table.label.kind
-    variance = 1.0 if label.variance is None else float(label.variance.mean())
+    variance = 1.0 if label.variance is None else within_sites(model, site, label)
     about = label.mean, _truth(model, labelled), feature_inputs(model, labelled)
     correction = learn_correction(*about, kind, variance, model.site_variation)
     site = replace(site, correction=correction)
@@ -62,7 +63,7 @@ def _weights_given_labels(model: FittedModel, site: SiteEstimate, labelled: Enco
     graph = np.full_like(found.networks[0], np.nan) if found.graph is None else found.graph
     experts = np.concatenate([found.networks, graph[None]])
     stated = combine_experts(model, replace(found, weights=site.weights)).variance
-    noise = 1.0 if stated is None else float(stated.mean())
+    noise = 1.0 if stated is None else float(model.calibration.ratio * stated.mean())
     kind = model.table.label.kind
     return learn_weights(experts, _truth(model, labelled), site.weights, kind, noise)
 

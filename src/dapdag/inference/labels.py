@@ -5,12 +5,11 @@ row becomes
 
     η' = a + b η + z·γ,    a ~ N(0, τ²),  b ~ N(1, τ_b²),  γ ~ N(0, s²),
 
-where z are functions of the row's features. τ² and τ_b² are the variances that a and b have between
-sources that were left out of training: with few labels nothing moves by more than sites differ.
+where z are functions of the row's features. τ² is the variance of a between sources that were left
+out of training (see `recalibration`): with few labels nothing moves by more than sites differ.
 s² is chosen by cross-validation on the site's labels, and is 0 unless γ clearly lowers the loss.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,12 +24,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SiteVariation:
-    """How far predictions for left-out sources are off, on the scale of the link.
+    """How far predictions for new sites may be off, on the scale of the link.
 
     Attributes
     ----------
-    intercept, slope : variance between sources of a around 0, and of b around 1.
-    sources : how many left-out sources they were estimated from.
+    intercept, slope : variance between sites of a around 0, and of b around 1.
+    sources : how many left-out sources the first was estimated from.
     """
 
     intercept: float
@@ -38,28 +37,14 @@ class SiteVariation:
     sources: int
 
     @staticmethod
-    def unknown(kind: str) -> "SiteVariation":
-        """Without left-out sources: what sites usually vary."""
-        return SiteVariation(*VARIATION_PRIOR[_family(kind)], 0)
+    def of(variance: float, sources: int, kind: str) -> "SiteVariation":
+        """From the variance of the level between left-out sources.
 
-    @staticmethod
-    def learn(sites: Sequence[tuple[Array, Array]], kind: str) -> "SiteVariation":
-        """From predictions and truth [rows, label columns] of left-out sources.
-
-        Squared deviations beyond chance, sources weighted by their precision; two pseudo-sources
-        with the usual variance keep few sources from claiming that there is none.
+        Two pseudo-sources with the usual variance keep few sources from claiming that there is
+        none; the slope's variance is the usual one.
         """
-        weak = SiteVariation.unknown(kind)
-        found = [_deviation(link(p, kind), t, kind) for p, t in sites if len(t) > 2]
-        if not found:
-            return weak
-        square, chance = (np.array(part) for part in zip(*found, strict=True))  # [sources, 2]
-        usual = np.array([weak.intercept, weak.slope])
-        weights = 1.0 / (chance + usual) ** 2
-        excess = np.maximum((weights * (square - chance)).sum(0) / weights.sum(0), 0.0)
-        n = len(found)
-        both = (n * excess + 2 * usual) / (n + 2)
-        return SiteVariation(float(both[0]), float(both[1]), n)
+        intercept, slope = VARIATION_PRIOR[_family(kind)]
+        return SiteVariation((sources * variance + 2 * intercept) / (sources + 2), slope, sources)
 
 
 @dataclass(frozen=True)
@@ -208,22 +193,6 @@ class Problem:
 
         start = np.zeros(width + 1 + n * width)
         return unpack(minimize(objective, start, jac=True, method="L-BFGS-B").x)
-
-
-def _deviation(eta: Array, truth: Array, kind: str) -> tuple[Array, Array]:
-    """Squared deviations of intercept and slope at one left-out source, and what chance adds.
-
-    The intercept is estimated with the slope at 1, as at a site with few labels.
-    """
-    free = SiteVariation(1e6, 1e-9, 0), SiteVariation(1e6, 4.0, 0)
-    rows = Problem(eta, class_columns(truth, kind), np.zeros((len(eta), 0)), kind, 1.0)
-    if _family(kind) == "numbers":
-        rows = replace(rows, variance=float(max(((truth - eta) ** 2).mean(), 1e-6)))
-    one, both = (rows.fit(v, 0.0) for v in free)
-    information = _information(rows, one)
-    about = information.sum(0).mean(), (information * (eta - eta.mean(0)) ** 2).sum()
-    square = np.array([(one[0] ** 2).mean(), (both[1] - 1.0) ** 2])
-    return square, 1.0 / np.maximum(about, 1e-9)
 
 
 def _information(rows: Problem, found: tuple[Array, float, Array]) -> Array:

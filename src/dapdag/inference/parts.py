@@ -31,10 +31,11 @@ class Parts:
     weight_average : exponential moving average of the weights over 200 steps.
     min_steps : an epoch has at least 16 steps.
     heldout_noise : the noise scale of the label is the error of held-out rows, not the learned one.
-    variance_inflation : the noise variance at a new site is multiplied by the ratio of errors at
-        left-out and at seen sources.
+    between_sites : the variance at a new site is multiplied by the ratio of squared errors to
+        stated variances within left-out sources, and the variance between them is added.
     missing_cost : rows with missing features have wider intervals, or flatter probabilities.
-    prevalence_slope : the predicted class prevalence of a new site is shrunk towards the sources'.
+    site_slope : the predicted level of a new site (mean, or class prevalence) is shrunk towards the
+        sources'.
     map_refinement : outside the range of the sources E is the maximum of its posterior under the
         decoder, not the encoder's mean.
     env_clipping : E is clipped at two ranges beyond the sources.
@@ -53,9 +54,9 @@ class Parts:
     weight_average: bool = True
     min_steps: bool = True
     heldout_noise: bool = True
-    variance_inflation: bool = True
+    between_sites: bool = True
     missing_cost: bool = True
-    prevalence_slope: bool = True
+    site_slope: bool = True
     map_refinement: bool = True
     env_clipping: bool = True
     narrow_mean: bool = True
@@ -64,9 +65,9 @@ class Parts:
 # Applied to a fitted model: switching them needs no other training.
 AT_PREDICTION = (
     "heldout_noise",
-    "variance_inflation",
+    "between_sites",
     "missing_cost",
-    "prevalence_slope",
+    "site_slope",
     "map_refinement",
     "env_clipping",
     "narrow_mean",

@@ -43,8 +43,8 @@ class SiteEstimate:
     effects : of the site on the mechanisms of the label and its children; empty without a graph.
     relative : [children], effect of the label relative to the sources'.
     weights : [experts] at this site.
+    offset : moves the level: added to numbers [1], or to the logarithms of probabilities [classes].
     proportions : of the classes as the networks predict them; None for numbers.
-    offset : [classes], added to the logarithms of probabilities; None for numbers.
     correction : what labels of the site say; None without labels.
     """
 
@@ -52,8 +52,8 @@ class SiteEstimate:
     effects: tuple[Effects, ...]
     relative: NDArray[np.float64]
     weights: NDArray[np.float64]
+    offset: NDArray[np.float64]
     proportions: NDArray[np.float64] | None = None
-    offset: NDArray[np.float64] | None = None
     correction: Correction | None = None
 
 
@@ -78,7 +78,7 @@ def infer_site(
     They are in random order: effects are estimated from the first `EFFECT_ROWS`.
     """
     networks, squares = moments_at(model, q, rows)
-    site = SiteEstimate(q, (), np.zeros(0), model.combination.weights)
+    site = SiteEstimate(q, (), np.zeros(0), model.combination.weights, np.zeros(1))
     if model.effects is not None and len(rows.values):
         some = slice(0, EFFECT_ROWS)
         site = _with_effects(model, site, take(rows, some), networks[:, some])
@@ -96,8 +96,8 @@ def calibrated(
         site = replace(site, proportions=proportions)
         found = replace(found, proportions=proportions)
     label = combine_experts(model, found)
-    if model.prevalence is not None:
-        site = replace(site, offset=model.prevalence.offset(all_classes(label.mean)))
+    means = all_classes(label.mean) if isinstance(model.table.label, Discrete) else label.mean
+    site = replace(site, offset=model.calibration.offset(means))
     return site, recalibrate(model, site, rows, label)
 
 
@@ -205,8 +205,8 @@ def score_table(model: FittedModel, site: SiteEstimate, chunks: Chunks) -> Label
 
 def combine_experts(model: FittedModel, found: Experts) -> LabelDistribution:
     """The experts' weighted mean. Numbers: the variance is that of the means over experts,
-    members, draws of E and networks, plus the noise at a site that was not trained on, plus what
-    missing features add."""
+    members, draws of E and networks, plus the noise at the sources, plus what missing features
+    add."""
     missing, own = found.missing, _shares_of_networks(found)
     networks = _mean_of_networks(found)
     share = float(found.weights[2]) if found.graph is not None else 0.0
@@ -216,14 +216,13 @@ def combine_experts(model: FittedModel, found: Experts) -> LabelDistribution:
     if isinstance(model.table.label, Discrete):
         return LabelDistribution(mean, None)
     # The standardised label has variance 1: a row without any feature has no more.
-    noise = model.inflation * float(np.mean(model.label_scale**2))
+    noise = float(np.mean(model.label_scale**2))
     added = np.clip(missing @ model.missing.penalty, 0.0, max(1.0 - noise, 0.0))
     square = np.tensordot(own, found.squares, 1)
     within = (noise + added)[:, None]
     if found.graph is not None and found.graph_variance is not None:
-        ratio = model.combination.variance_ratio
         square = (1 - share) * square + share * found.graph**2
-        within = (1 - share) * within + share * ratio * found.graph_variance[:, None]
+        within = (1 - share) * within + share * found.graph_variance[:, None]
     return LabelDistribution(mean, np.maximum(square - mean**2, 0.0) + within)
 
 
@@ -239,16 +238,35 @@ def _mean_of_networks(found: Experts) -> NDArray[np.float64]:
 def recalibrate(
     model: FittedModel, site: SiteEstimate, rows: Encoded, found: LabelDistribution
 ) -> LabelDistribution:
-    """The distribution for rows of one site, with its class prevalence recalibrated, and corrected
-    by what its labels say."""
-    mean, variance = found.mean, found.variance
-    if site.offset is not None and site.offset.any():
-        mean = shifted(all_classes(mean), site.offset)[:, -mean.shape[1] :]
-    if site.correction is not None:
-        inputs = feature_inputs(model, rows)
-        mean = site.correction.applied(mean, inputs, model.table.label.kind)
-        variance = None if variance is None else site.correction.noise * variance
+    """The distribution for rows of a site, its level moved, with the variance between sites, or
+    corrected by what its labels say."""
+    found = _moved(model, site, found)
+    if site.correction is None:
+        return found
+    inputs, kind = feature_inputs(model, rows), model.table.label.kind
+    mean, variance = site.correction.applied(found.mean, inputs, kind), found.variance
+    if variance is not None:
+        within = variance - model.calibration.between
+        variance = site.correction.noise * within + site.correction.intercept_variance
     return LabelDistribution(mean, variance)
+
+
+def within_sites(model: FittedModel, site: SiteEstimate, label: LabelDistribution) -> float:
+    """Mean variance of a number without the part that all rows of a site share."""
+    assert label.variance is not None
+    shared = model.calibration.between
+    if site.correction is not None:
+        shared = site.correction.intercept_variance
+    return max(float(label.variance.mean()) - shared, 1e-9)
+
+
+def _moved(model: FittedModel, site: SiteEstimate, found: LabelDistribution) -> LabelDistribution:
+    if found.variance is not None:
+        return LabelDistribution(
+            found.mean + site.offset, model.calibration.variance(found.variance)
+        )
+    moved = shifted(all_classes(found.mean), site.offset)
+    return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 
 
 def moments_at(

@@ -1,67 +1,159 @@
-"""Recalibration of the predicted class prevalence at a new site.
+"""Recalibration at a new site: what left-out sources say about its level, and how sure that is.
 
-Where a site's features are shifted, its predicted class prevalence is shifted too. Often that is
-only partly right, because what moved the features moved the label's own mechanism as well. The
-slope of observed on predicted log-prevalence over left-out sources says how much of a predicted
-deviation to keep.
+The level of a site is the mean of its label: of a number as it is, of classes as centred
+log-prevalence. Where a site's features are shifted, its predicted level is shifted too, often only
+partly right, because what moved the features moved the label's own mechanism as well. Over
+left-out sources m, with ȳ the observed and μ̄ the predicted level,
+
+    ȳ_m = level + slope (μ̄_m − level) + δ_m,    δ_m ~ N(0, τ²),
+
+and within a source the squared error is `ratio` times the variance that the model states. At a new
+site the predicted deviation from the usual level is multiplied by the slope, and a number has the
+variance ratio · stated + (1 + 1/M) τ², of which τ² is known with M − 1 degrees of freedom.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as t_distribution
 
 from ..data.columns import Discrete
 from ..model.constants import (
     LEAST_PROPORTION,
+    LEVEL_ROWS,
     OFFSET_STEPS,
-    PREVALENCE_ROWS,
     SLOPE_PRIOR_SD,
 )
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
-class Prevalence:
-    """Class prevalence at the sources, and how much of a predicted deviation from it to keep.
+class Calibration:
+    """What left-out sources say about the level of a new site and the errors there.
 
     Attributes
     ----------
-    overall : class proportions over all rows of the sources.
-    mean_log : mean over the sources of the centred log-prevalence of each class.
-    slope : of observed on predicted log-prevalence over left-out sources, in [0, 1].
+    level : the usual level: mean over the sources of their labels' means, or of the centred
+        log-prevalence of each class.
+    slope : of the observed on the predicted level over left-out sources, in [0, 1].
+    tau2 : variance between sites of what is left of the level: of the standardised number, or of
+        the log-odds of two classes.
+    ratio : squared error within left-out sources over the variance stated for them, at least 1;
+        1 for classes.
+    n_sites : how many left-out sources that was.
+    overall : class proportions over all rows of the sources; None for numbers.
     """
 
-    overall: NDArray[np.float64]
-    mean_log: NDArray[np.float64]
-    slope: float
+    level: Array
+    slope: float = 1.0
+    tau2: float = 0.0
+    ratio: float = 1.0
+    n_sites: int = 0
+    overall: Array | None = None
 
-    @staticmethod
-    def learn(
-        label: Discrete, counts: NDArray, predicted: NDArray, came_true: NDArray
-    ) -> "Prevalence":
-        """From the sources' labels, counted by class [sources, classes], and from sums over rows
-        of left-out sources: of predicted probabilities and of observed classes."""
-        overall = class_proportions(label)
-        rows = counts.sum(1)
-        some = rows > 0
-        observed = counts[some] / rows[some, None]
-        mean_log = centred_log(_smoothed(observed, rows[some], overall)).mean(0)
-        slope = _left_out_slope(predicted, came_true, overall) if len(came_true) else 1.0
-        return Prevalence(overall, mean_log, slope)
+    @property
+    def between(self) -> float:
+        """Variance of a new site's level around the one predicted."""
+        return self.tau2 * (1.0 + 1.0 / self.n_sites) if self.n_sites else 0.0
 
-    def applied(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probabilities [rows, classes] of one site, with their mean moved by the slope."""
-        return shifted(probabilities, self.offset(probabilities))
+    def variance(self, stated: Array) -> Array:
+        """Variance of a number at a new site."""
+        return self.ratio * stated + self.between
 
-    def offset(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What to add to the logarithms of a site's probabilities [rows, classes], so that their
-        mean is moved by the slope: [classes]."""
-        if self.slope == 1.0 or not len(probabilities):
-            return np.zeros(probabilities.shape[1])
-        predicted = probabilities.mean(0)
-        smoothed = centred_log(site_proportions(probabilities, self.overall))
-        wanted = centred_log(predicted) - (1.0 - self.slope) * (smoothed - self.mean_log)
-        return _offset(probabilities, wanted)
+    def half_width(self, coverage: float, variance: Array) -> Array:
+        """Half the central interval of numbers of this variance at a new site.
+
+        Student's t: few sources know τ² badly (Satterthwaite's degrees of freedom).
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
+        share = np.maximum(self.between / np.maximum(variance, 1e-300), 1e-6)
+        dof = max(self.n_sites - 1, 1) / share**2
+        return np.asarray(t_distribution.ppf(0.5 + coverage / 2, dof) * np.sqrt(variance))
+
+    def offset(self, means: Array) -> Array:
+        """What to add to the outputs for the rows of a site, so that their level is moved by the
+        slope: to numbers [rows, 1], or to the logarithms of probabilities [rows, classes]."""
+        if self.slope == 1.0 or not len(means):
+            return np.zeros(means.shape[1])
+        away = (1.0 - self.slope) * (_level(means, self.overall, self.level) - self.level)
+        if self.overall is None:
+            return -away
+        return _offset(means, centred_log(means.mean(0)) - away)
+
+
+@dataclass(frozen=True)
+class LeftOutLevel:
+    """A left-out source: observed and predicted means, [rows, 1] of numbers or [rows, classes]."""
+
+    observed: Array
+    predicted: Array
+    stated: Array | None = None  # [rows], variance of a number
+
+
+def learn_calibration(
+    sites: Sequence[LeftOutLevel], level: Array, overall: Array | None
+) -> Calibration:
+    """From left-out sources; `level` is the usual one, `overall` the proportions of classes."""
+    if len(sites) < 2:
+        return Calibration(level, overall=overall)
+    observed, predicted = (
+        np.stack([_level(getattr(s, name), overall, level) for s in sites])
+        for name in ("observed", "predicted")
+    )
+    slope = calibration_slope(predicted, observed)
+    others = (observed.sum(0) - observed) / (len(sites) - 1)
+    left = observed - others - slope * (predicted - others)
+    chance = np.mean([_chance(s, overall) for s in sites])
+    tau2 = max(float(_spread(left, overall).mean() - chance), 0.0)
+    ratio = 1.0
+    if overall is None:
+        ratio = _variance_ratio(sites)
+    return Calibration(level, slope, tau2, ratio, len(sites), overall)
+
+
+def mean_level(labels: Sequence[Array], overall: Array | None) -> Array:
+    """Mean over sites of the level of their labels, [rows, 1] or [rows, classes] each."""
+    if overall is None:
+        return np.asarray(np.mean([y.mean(0) for y in labels], axis=0))
+    return np.asarray(np.mean([_level(y, overall, overall) for y in labels], axis=0))
+
+
+def _level(means: Array, overall: Array | None, usual: Array) -> Array:
+    """Level of a site, smoothed by `LEVEL_ROWS` rows like the sources."""
+    if overall is not None:
+        return centred_log(site_proportions(means, overall))
+    n = len(means)
+    return np.asarray((means.sum(0) + LEVEL_ROWS * usual) / (n + LEVEL_ROWS))
+
+
+def _spread(left: Array, overall: Array | None) -> Array:
+    """Squares of what is left of the levels [sites, columns]: of classes that of log-odds."""
+    squares = (left**2).mean(1)
+    # log-odds of two of K classes: differences of two of the K independent parts
+    return squares if overall is None else 2.0 * squares / (1.0 - 1.0 / left.shape[1])
+
+
+def _chance(site: LeftOutLevel, overall: Array | None) -> float:
+    """Sampling variance of the observed level of a site."""
+    n = len(site.observed)
+    if overall is None:
+        return float((site.observed - site.predicted).var() / n)
+    shares = site_proportions(site.observed, overall)
+    return float(2.0 * np.mean(1.0 / (n * shares)))
+
+
+def _variance_ratio(sites: Sequence[LeftOutLevel]) -> float:
+    """Geometric mean over sources of the variance of errors over the one stated, at least 1."""
+    logs = [
+        np.log(max((s.observed - s.predicted).var(), 1e-12) / max(s.stated.mean(), 1e-12))
+        for s in sites
+        if s.stated is not None and len(s.observed) > 1
+    ]
+    return float(max(np.exp(np.mean(logs)), 1.0)) if logs else 1.0
 
 
 def class_proportions(label: Discrete) -> NDArray[np.float64]:
@@ -89,7 +181,7 @@ def centred_log(proportions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def calibration_slope(predicted: NDArray[np.float64], observed: NDArray[np.float64]) -> float:
-    """Slope of observed on predicted centred log-prevalence: [domains, classes] each.
+    """Slope of observed on predicted levels: [domains, columns] each.
 
     Deviations are from the mean of the other domains. The estimate is shrunk towards 1 by the prior
     N(1, `SLOPE_PRIOR_SD`²) and clipped to [0, 1].
@@ -109,20 +201,10 @@ def calibration_slope(predicted: NDArray[np.float64], observed: NDArray[np.float
     return float(np.clip((slope * square + pull) / (square + pull), 0.0, 1.0))
 
 
-def _left_out_slope(
-    predicted: NDArray[np.float64], observed: NDArray[np.float64], overall: NDArray[np.float64]
-) -> float:
-    """Slope from sums of probabilities and of classes over the rows of sites: [sites, classes]."""
-    rows = observed.sum(1)
-    return calibration_slope(
-        *(centred_log(_smoothed(p / rows[:, None], rows, overall)) for p in (predicted, observed))
-    )
-
-
 def _smoothed(proportions: NDArray, rows: NDArray, overall: NDArray) -> NDArray[np.float64]:
-    """Proportions [..., classes] of `rows` [...] with `PREVALENCE_ROWS` rows like all sources."""
+    """Proportions [..., classes] of `rows` [...] with `LEVEL_ROWS` rows like all sources."""
     rows = rows[..., None]
-    return (rows * proportions + PREVALENCE_ROWS * overall) / (rows + PREVALENCE_ROWS)
+    return (rows * proportions + LEVEL_ROWS * overall) / (rows + LEVEL_ROWS)
 
 
 def _offset(probabilities: NDArray, wanted: NDArray) -> NDArray[np.float64]:

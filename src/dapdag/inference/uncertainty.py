@@ -15,7 +15,7 @@ from ..data.layout import Encoded
 from ..model.constants import LEAST_PROBABILITY
 from .fitted import FittedModel
 from .labels import link
-from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at
+from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
 from .recalibration import all_classes
 
 Array = NDArray[np.float64]
@@ -69,13 +69,15 @@ def _variance_between(model: FittedModel, site: SiteEstimate, rows: Encoded) -> 
     return np.repeat(variance, 2, axis=1) if variance.shape[1] == 1 else variance
 
 
-def mean_interval(model: FittedModel, label: LabelDistribution, spread: Spread) -> Array:
+def mean_interval(
+    model: FittedModel, site: SiteEstimate, label: LabelDistribution, spread: Spread
+) -> Array:
     """Interval of the mean label that rows of a site will show: [2], in the label's standardised
     units, or [classes, 2] of the classes' shares."""
     n = len(label.mean)
     if label.variance is not None:
         middle = float(label.mean.mean())
-        deviation = np.sqrt(spread.intercept + label.variance.mean() / n)
+        deviation = np.sqrt(spread.intercept + within_sites(model, site, label) / n)
         return middle + spread.quantile * deviation * np.array([-1.0, 1.0])
     p = np.clip(all_classes(label.mean), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
     eta = np.log(p) - np.log1p(-p)
@@ -99,7 +101,7 @@ def expected_gain(
     variation, kind = model.site_variation, model.table.label.kind
     eta = link(label.mean, kind)
     if label.variance is not None:
-        information = np.full(eta.shape, 1.0 / label.variance.mean())
+        information = np.full(eta.shape, 1.0 / within_sites(model, site, label))
     else:
         p = all_classes(label.mean)[:, 1:]
         information = p * (1 - p)
@@ -111,5 +113,5 @@ def expected_gain(
         gain += 0.5 * each * (variance - left)
     if label.variance is None:
         return float(gain)
-    noise = float(label.variance.mean())
+    noise = within_sites(model, site, label)
     return float(2 * noise * gain / (noise + eta.var()))

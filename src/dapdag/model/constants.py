@@ -82,9 +82,6 @@ STACK_STEPS = 10
 # The loss difference d of a single source counts as c tanh(d / c), less than this c.
 # Measured by: benchmarks/parts.py source_cap.
 MAX_SOURCE_GAIN = 0.5
-# The largest ratio of the squared error at left-out to that at seen sources.
-# Measured by: benchmarks/parts.py variance_inflation.
-MAX_INFLATION = 4.0
 
 # Inference on the graph. Measured together by: benchmarks/parts.py graph_inference, site_effects.
 
@@ -129,12 +126,12 @@ MISSING_SLOPES, FEWEST_MISSING_ROWS = np.linspace(0.2, 1.0, 17), 30
 # A missing feature's importance is a share of the error, which may be 0.
 LEAST_ERROR = 1e-6
 
-# Prevalence of classes at a new site.
+# Level of the label at a new site.
 
-# Pseudo-rows with the sources' class proportions that a site's proportions are smoothed by.
-# Measured (with the next) by: benchmarks/parts.py prevalence_slope.
-PREVALENCE_ROWS = 50
-# Standard deviation of the prior N(1, ·) of the slope of observed on predicted log-prevalence.
+# Pseudo-rows like those of the sources that a site's mean or class proportions are smoothed by.
+# Measured (with the next) by: benchmarks/parts.py site_slope.
+LEVEL_ROWS = 50
+# Standard deviation of the prior N(1, ·) of the slope of observed on predicted levels.
 SLOPE_PRIOR_SD = 0.5
 # Steps of the fixed point that solves for the offset of the logits. Not measured.
 OFFSET_STEPS = 20

@@ -14,8 +14,10 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.text import level, listing
+from .._sklearn.shares import prediction_parts
 from .._sklearn.sites import adapt
 from ..data.schema import Column, cell_faults, describe_column
+from ..data.summaries import cells_summary
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..evaluate.prediction import COVERAGE
 from ..record import Record
@@ -43,7 +45,10 @@ class New:
     probability: NDArray[np.float64] | None  # [rows, classes]
     missing: pd.DataFrame  # share of cells, columns in rows and domains in columns
     strange: pd.DataFrame  # cells that hold what no source has
+    # of each domain and column: mean and sd of numbers, or share of each level
+    cells: list[tuple[tuple[float, ...], ...]]
     warnings: tuple[str, ...]
+    ids: list[str]  # names of the rows, or their numbers
     truth: NDArray | None  # labels, where known
     scores: NewScores | None
 
@@ -66,6 +71,7 @@ class Facts:
     record: Record
     sources: pd.DataFrame  # environments
     uses_environment: bool
+    prediction: dict[str, Any]  # see `prediction_parts`
     graph: nx.DiGraph
     effects: EnvironmentEffects | None
     effect_owner: dict[Hashable, Hashable]  # column of `effects` -> variable
@@ -97,7 +103,12 @@ class Facts:
 
 
 def gather(
-    model: Any, X: Any = None, sample_domain: Any = None, y: Any = None, title: str | None = None
+    model: Any,
+    X: Any = None,
+    sample_domain: Any = None,
+    y: Any = None,
+    title: str | None = None,
+    ids: Any = None,
 ) -> Facts:
     """Ask the model for everything; what is wrong with `X` or `y` is said here."""
     if isinstance(model, str | os.PathLike):
@@ -110,8 +121,8 @@ def gather(
             f"a report needs a DAPDAGRegressor or DAPDAGClassifier, not a {type(model).__name__}: "
             "it has no environments or no graph to tell of"
         )
-    if X is None and (y is not None or sample_domain is not None):
-        raise ValueError("y and sample_domain belong to rows: give X as well")
+    if X is None and not (y is None and sample_domain is None and ids is None):
+        raise ValueError("y, sample_domain and ids belong to rows: give X as well")
     table = model.fitted_.model.table
     uses = bool(model.fitted_.model.formulation.uses_environment)
     followed = uses and len(table.names) <= MAX_EFFECTS and len(model.source_environments_) > 1
@@ -123,17 +134,18 @@ def gather(
         record=model.record_,
         sources=model.source_environments_,
         uses_environment=uses,
+        prediction=prediction_parts(model),
         graph=model.graph_,
         effects=environment_effects(model) if followed else None,
         effect_owner=column_variables(table),
         history=model.history_,
         interrupted=bool(model.fitted_.interrupted),
         assessment=model.assessment_,
-        new=None if X is None else _new(model, X, sample_domain, y),
+        new=None if X is None else _new(model, X, sample_domain, y, ids),
     )
 
 
-def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
+def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sites = adapt(model, X, sample_domain)
@@ -162,10 +174,24 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any) -> New:
         probability=probability,
         missing=missing,
         strange=strange,
+        cells=[
+            cells_summary(sites.model.table, sites.frame.iloc[np.flatnonzero(codes == d)])
+            for d in range(len(domains))
+        ],
         warnings=tuple(said),
+        ids=_names(ids, len(sites.frame)),
         truth=truth,
         scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
     )
+
+
+def _names(ids: Any, n_rows: int) -> list[str]:
+    if ids is None:
+        return [f"row {k + 1}" for k in range(n_rows)]
+    names = [str(name) for name in ids]
+    if len(names) != n_rows:
+        raise ValueError(f"ids must name every row: X has {n_rows} rows, ids {len(names)}")
+    return names
 
 
 def _truth(y: Any, n_rows: int, classes: list[Any] | None) -> NDArray | None:

@@ -4,6 +4,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+LONGEST_NAME = 80
 VOID = {"meta", "br", "hr", "rect", "circle", "line", "path", "polygon", "polyline", "ellipse"}
 
 
@@ -59,7 +60,7 @@ def table(
     body = [
         tag(
             "tr",
-            tag("th", row[0], scope="row", class_=look(0)),
+            tag("th", _shortened(row[0]), scope="row", class_=look(0)),
             [tag("td", cell, class_=look(k)) for k, cell in enumerate(row[1:], start=1)],
         )
         for row in rows
@@ -75,13 +76,21 @@ def table(
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
+def _shortened(name: Any) -> Any:
+    """A name of any length in a cell; the whole of it is shown to the pointer."""
+    text = str(name)
+    if isinstance(name, Markup) or len(text) <= LONGEST_NAME:
+        return name
+    return tag("span", f"{text[: LONGEST_NAME - 1]}…", title=text)
+
+
 def paragraph(*children: Any, class_: str | None = None) -> Markup:
     return tag("p", *children, class_=class_)
 
 
-def details(summary: str, *children: Any) -> Markup:
+def details(summary: str, *children: Any, class_: str | None = None) -> Markup:
     """Text that unfolds, for those who want to know more."""
-    return tag("details", tag("summary", summary), *children)
+    return tag("details", tag("summary", summary), *children, class_=class_)
 
 
 def figure(picture: Markup, caption: Any) -> Markup:

@@ -10,7 +10,7 @@ from .._runtime.files import atomic_write_text
 from .._runtime.text import plural
 from .facts import Facts, gather
 from .markup import Markup, tag
-from .sections import SECTIONS
+from .sections import SECTIONS, Section
 from .sections.short import in_short
 
 
@@ -21,12 +21,13 @@ def write_report(
     sample_domain: Any = None,
     y: Any = None,
     title: str | None = None,
+    ids: Any = None,
 ) -> None:
     """Write a report about a model, and what it says of a new table, as one HTML file.
 
     The file is self-contained (it asks for nothing from the network), written as a whole or not at
     all, and holds no row of the training data. Of the new table it holds the predictions of the
-    first rows.
+    first rows and of those with the highest and the lowest.
 
     Parameters
     ----------
@@ -36,8 +37,9 @@ def write_report(
     sample_domain : one label per row of `X`; None means that all rows are one site
     y : outcomes of `X`, where they are known, to say how well they were predicted; optional
     title : the report's heading, optional
+    ids : one name per row of `X`, by which the highest and lowest predictions are called; optional
     """
-    atomic_write_text(path, report_html(model, X, sample_domain, y, title))
+    atomic_write_text(path, report_html(model, X, sample_domain, y, title, ids))
 
 
 def report_html(
@@ -46,9 +48,10 @@ def report_html(
     sample_domain: Any = None,
     y: Any = None,
     title: str | None = None,
+    ids: Any = None,
 ) -> str:
     """What `write_report` writes, as text."""
-    return render(gather(model, X, sample_domain, y, title))
+    return render(gather(model, X, sample_domain, y, title, ids))
 
 
 def render(facts: Facts) -> str:
@@ -71,8 +74,9 @@ def render(facts: Facts) -> str:
         tag(
             "main",
             in_short(facts),
+            [_section(facts, section) for section in SECTIONS if not section.appendix],
             _contents(),
-            [_section(facts, k) for k in range(len(SECTIONS))],
+            [_section(facts, section) for section in SECTIONS if section.appendix],
             id="content",
         ),
         tag("script", Markup(script)),
@@ -91,13 +95,21 @@ def _policy(script: str) -> str:
 
 
 def _contents() -> Markup:
-    links = [tag("li", tag("a", s.title, href=f"#{s.anchor}")) for s in SECTIONS]
-    return tag("nav", tag("ol", links), aria_label="Contents")
+    """The head of the appendix: what is in it."""
+    links = [tag("li", tag("a", s.title, href=f"#{s.anchor}")) for s in SECTIONS if s.appendix]
+    return tag(
+        "nav",
+        tag("h2", "Appendix", id="appendix"),
+        tag("ol", links),
+        class_="appendix",
+        aria_labelledby="appendix",
+    )
 
 
-def _section(facts: Facts, k: int) -> Markup:
-    section = SECTIONS[k]
-    heading = tag("h2", f"{k + 1}\u2002{section.title}", id=section.anchor)
+def _section(facts: Facts, section: Section) -> Markup:
+    parts = [s for s in SECTIONS if s.appendix == section.appendix]
+    name = f"{'A' if section.appendix else ''}{parts.index(section) + 1}"
+    heading = tag("h2", f"{name}\u2002{section.title}", id=section.anchor)
     return tag("section", heading, section.write(facts), aria_labelledby=section.anchor)
 
 

@@ -11,7 +11,7 @@ from .._runtime.text import number
 from .markup import Markup, tag
 
 WIDTH, HEIGHT = 360.0, 280.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 42.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 10.0, 42.0
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from ..graph import DAG
 from ..inference.combination import EXPERTS, Combination
 from ..inference.fitted import Fit, FittedModel
 from ..inference.graph_expert import EffectPrior
-from ..inference.labels import SiteVariation
 from ..inference.missing import MissingEffects
-from ..inference.recalibration import Prevalence, class_proportions
+from ..inference.recalibration import Calibration, class_proportions
 from ..model import Network, Sizes
 from ..model.acyclicity import ACYCLICITY
 from ..model.constants import TEMPERATURES
@@ -44,7 +43,7 @@ _SHAPES = {
     "effect_variance": ("slots", "slot inputs", "slot columns"),
     "effect_noise": ("slots",),
     "normal": ("draws", "dimensions of E"),
-    "mean_log_prevalence": ("classes",),
+    "usual_level": ("columns of the level",),
     "worst_source_loss": ("features",),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
@@ -58,7 +57,7 @@ _SHAPES = {
 _FINITE = (
     *("vectors", "parents", "source_mean", "source_variance", "label_scale", "missing_penalty"),
     *("expert_weights", "agreement", "effect_mean", "effect_variance", "effect_noise", "normal"),
-    *("mean_log_prevalence",),
+    *("usual_level",),
 )
 _DTYPES = {"vectors": "float32", "parents": "float32", "mask": "bool"}
 
@@ -83,9 +82,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "effect_noise": effects.noise,
         "normal": model.normal,
         "worst_source_loss": model.worst_source_loss,
-        "mean_log_prevalence": (
-            np.zeros(0) if model.prevalence is None else model.prevalence.mean_log
-        ),
+        "usual_level": model.calibration.level,
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
         "edge_probability": fit.edge_probability,
@@ -99,12 +96,14 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "sizes": _encoded(asdict(model.sizes)),
         "formulation": _encoded(asdict(model.formulation)),
         "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
-        "inflation": float(model.inflation),
         "temperature": int(model.combination.temperature),
-        "variance_ratio": float(model.combination.variance_ratio),
         "label_range": [float(v) for v in model.label_range],
-        "site_variation": None if model.variation is None else asdict(model.variation),
-        "prevalence_slope": 1.0 if model.prevalence is None else float(model.prevalence.slope),
+        "calibration": {
+            "slope": float(model.calibration.slope),
+            "tau2": float(model.calibration.tau2),
+            "ratio": float(model.calibration.ratio),
+            "n_sites": int(model.calibration.n_sites),
+        },
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
         "history": list(fit.history.columns),
@@ -127,9 +126,6 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
     prior_precision = decode_scalar(header["prior_precision"])
     if not 0 < prior_precision < np.inf:
         raise ValueError(f"prior_precision is {prior_precision!r}")
-    inflation = float(header["inflation"])
-    if not 1 <= inflation < np.inf:
-        raise ValueError(f"inflation is {inflation!r}")
     model = FittedModel(
         table=table,
         sizes=sizes,
@@ -140,15 +136,13 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         source_mean=arrays["source_mean"],
         source_variance=arrays["source_variance"],
         label_scale=arrays["label_scale"],
-        inflation=inflation,
         missing=MissingEffects(arrays["missing_penalty"], arrays["missing_importance"]),
         combination=_combination(header, arrays),
         effects=_effects(arrays),
         label_range=_label_range(header["label_range"]),
         worst_source_loss=arrays["worst_source_loss"],
-        prevalence=_prevalence(header, arrays["mean_log_prevalence"], table),
+        calibration=_calibration(header["calibration"], arrays["usual_level"], table),
         normal=arrays["normal"],
-        variation=_variation(header.get("site_variation")),
     )
     return Fit(
         model=model,
@@ -181,12 +175,7 @@ def _combination(header: Mapping[str, Any], arrays: Arrays) -> Combination:
         raise ValueError(f"the weights of the experts are {weights.tolist()}")
     if not 0 <= temperature < len(TEMPERATURES):
         raise ValueError(f"temperature is {temperature!r}")
-    return Combination(
-        weights,
-        int(temperature),
-        arrays["agreement"],
-        float(header["variance_ratio"]),
-    )
+    return Combination(weights, int(temperature), arrays["agreement"])
 
 
 def _label_range(given: Sequence[float]) -> tuple[float, float]:
@@ -196,22 +185,16 @@ def _label_range(given: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _variation(given: Mapping[str, Any] | None) -> SiteVariation | None:
-    if given is None:
-        return None
-    found = SiteVariation(float(given["intercept"]), float(given["slope"]), int(given["sources"]))
-    if not (0 < found.intercept < np.inf and 0 < found.slope < np.inf and found.sources >= 0):
-        raise ValueError(f"site_variation is {given!r}")
-    return found
-
-
-def _prevalence(header: Mapping[str, Any], mean_log: NDArray, table: Table) -> Prevalence | None:
-    slope = float(header["prevalence_slope"])
-    if not 0 <= slope <= 1:
-        raise ValueError(f"prevalence_slope is {slope!r}")
-    if not isinstance(table.label, Discrete):
-        return None
-    return Prevalence(class_proportions(table.label), mean_log, slope)
+def _calibration(given: Mapping[str, Any], level: NDArray, table: Table) -> Calibration:
+    slope, tau2, ratio = (float(given[name]) for name in ("slope", "tau2", "ratio"))
+    n_sites = int(given["n_sites"])
+    if not (0 <= slope <= 1 and 0 <= tau2 < np.inf and 1 <= ratio < np.inf and n_sites >= 0):
+        raise ValueError(f"the calibration at new sites is {dict(given)!r}")
+    classes = isinstance(table.label, Discrete)
+    if len(level) != (len(table.label.levels) if isinstance(table.label, Discrete) else 1):
+        raise ValueError(f"the usual level of the label has {len(level)} columns")
+    overall = class_proportions(table.label) if classes else None  # type: ignore[arg-type]
+    return Calibration(level, slope, tau2, ratio, n_sites, overall)
 
 
 def _dag(header: Mapping[str, Any], mask: np.ndarray) -> DAG:

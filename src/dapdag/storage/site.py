@@ -36,7 +36,7 @@ _SHAPES = {
     "relative": ("children",),
     "weights": ("experts",),
     "proportions": ("classes",),
-    "offset": ("classes",),
+    "offset": ("columns of the level",),
     "correction_intercept": ("link columns",),
     "correction_coefficients": ("functions", "link columns"),
     "correction_frequencies": ("inputs", "waves"),
@@ -70,7 +70,7 @@ def encode_site(site: KnownSite) -> tuple[dict[str, Any], Arrays]:
         "relative": estimate.relative,
         "weights": estimate.weights,
         "proportions": none if estimate.proportions is None else estimate.proportions,
-        "offset": none if estimate.offset is None else estimate.offset,
+        "offset": estimate.offset,
     }
     about, more = _encode_correction(estimate.correction)
     named = {PREFIX + name: array for name, array in (arrays | more).items()}
@@ -115,8 +115,8 @@ def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -
         tuple(Effects(own, noise) for own, noise in effects),
         found["relative"],
         found["weights"],
+        found["offset"],
         found["proportions"] if classes else None,
-        found["offset"] if classes else None,
         _correction(header.get("correction"), found),
     )
     return KnownSite(model, evidence, estimate)
@@ -165,6 +165,7 @@ def _check(found: Arrays, model: FittedModel) -> None:
         "counts": 2,
         "features": len(model.table.features),
         "classes": len(label.levels) if isinstance(label, Discrete) else 0,
+        "columns of the level": len(model.calibration.level),
     }
     for name, axes in _SHAPES.items():
         array, expected = found[name], _DTYPES.get(name, "float64")

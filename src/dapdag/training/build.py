@@ -1,6 +1,5 @@
 """What training learned about one sample → its fitted model and the record of its training."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,21 +14,26 @@ from ..data.columns import Discrete
 from ..data.sample import Sample
 from ..data.table import Table
 from ..graph import DAG, extract_dag
-from ..inference.combination import Combination, LeftOutSite, combine
+from ..inference.combination import Combination, combine
 from ..inference.environment import encode
 from ..inference.fitted import Fit, FittedModel, Rules
-from ..inference.labels import SiteVariation
 from ..inference.missing import learn_missing_effects
 from ..inference.novelty import worst_source_losses
 from ..inference.parts import ALL, Parts
-from ..inference.recalibration import Prevalence, all_classes
+from ..inference.recalibration import (
+    LeftOutLevel,
+    all_classes,
+    class_proportions,
+    learn_calibration,
+    mean_level,
+)
 from ..model.constants import FEWEST_RESIDUALS, GRID_MARGIN
 from ..model.likelihoods import noise_scale
 from ..model.parameters import slices_of, unravel
 from ..record import Record
 from ..structure.shifts import SHIFT_COLUMNS
 from .graph import FoundGraph
-from .left_out import leaves_out_by, predict_left_out, variance_inflation
+from .left_out import LeftOutTable, predict_left_out
 from .problem import Problem
 from .settings import Settings
 from .step import Trainer
@@ -63,7 +67,6 @@ class Learned:
     problem: Problem
     vectors: NDArray[np.float32]  # [lanes, parameters]
     fold_vectors: NDArray[np.float32] | None  # the same with networks that left sources out
-    fold_errors: NDArray | None  # see `left_out.fold_errors`
     graphs: list[FoundGraph] | None  # one per sample; None where the decoder learned the graph
     measured: tuple[NDArray, NDArray, NDArray]  # filter norms, strengths of edges and of E
     history: NDArray  # [lanes, epochs, terms], the validation loss last
@@ -136,13 +139,12 @@ def _model(
         source_mean=np.zeros(0),
         source_variance=np.zeros(0),
         label_scale=_label_scale(blocks, heldout),
-        inflation=1.0,
         missing=learn_missing_effects(table, blocks, heldout.means, heldout.hidden),
         combination=Combination.of_networks(0.5 if trainer.sizes.n_pooled else 1.0),
         effects=None,
         label_range=_label_range(sample, table),
         worst_source_loss=worst_source_losses(heldout.losses, parents),
-        prevalence=_prevalence(sample, table, ()),
+        calibration=learn_calibration((), *_usual_level(sample, table)),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
 
@@ -156,39 +158,22 @@ def _combined(
     parts = settings.parts
     model = replace(model, rules=replace(model.rules, estimates_effects=parts.site_effects))
     table = predict_left_out(model, replace(model, vectors=learned.fold_vectors[lanes]), sample)
-    kind = model.table.label.kind
-    combination = combine(table.sites, kind, parts)
-    inflation = 1.0
-    if kind == "continuous" and learned.fold_errors is not None:
-        members = range(model.n_members)
-        out = np.stack([leaves_out_by(model, sample.n_sources, m) > 0 for m in members])
-        errors = learned.fold_errors[lanes, : sample.n_sources]
-        inflation = variance_inflation(errors, out, combination.weights)
-    stacked = [_stacked(one, combination) for one in table.sites]
-    prevalence = _prevalence(sample, model.table, list(zip(stacked, table.sites, strict=True)))
-    pairs = [
-        (_recalibrated(prevalence, mean), one.truth)
-        for mean, one in zip(stacked, table.sites, strict=True)
-    ]
-    return replace(
+    model = replace(
         model,
-        combination=combination,
+        combination=combine(table.sites, model.table.label.kind, parts),
         effects=table.effects if parts.graph_inference else None,
-        inflation=inflation,
-        prevalence=prevalence,
-        variation=SiteVariation.learn(pairs, kind) if pairs else None,
     )
+    levels = [_left_out_level(model, table, k) for k in range(len(table.sites))]
+    usual = _usual_level(sample, model.table)
+    return replace(model, calibration=learn_calibration(levels, *usual))
 
 
-def _recalibrated(prevalence: Prevalence | None, mean: NDArray) -> NDArray[np.float64]:
-    if prevalence is None:
-        return mean
-    return prevalence.applied(all_classes(mean))[:, -mean.shape[1] :]
-
-
-def _stacked(site: LeftOutSite, found: Combination) -> NDArray[np.float64]:
-    experts = np.stack([site.pooled, site.environment, site.graph[found.temperature]])
-    return np.asarray(np.tensordot(found.weights, experts, 1))
+def _left_out_level(model: FittedModel, table: LeftOutTable, k: int) -> LeftOutLevel:
+    site = table.sites[k]
+    stacked = site.stacked(model.combination)
+    if isinstance(model.table.label, Discrete):
+        return LeftOutLevel(all_classes(site.truth), all_classes(stacked))
+    return LeftOutLevel(site.truth, stacked, table.stated_variance(model, k))
 
 
 def _label_range(sample: Sample, table: Table) -> tuple[float, float]:
@@ -217,21 +202,22 @@ def reduced(model: FittedModel, parts: Parts) -> FittedModel:
     """The model without the mechanisms of prediction that are switched off: neutral constants."""
     if parts == ALL:
         return model
-    prevalence, penalty = model.prevalence, model.missing.penalty
-    if prevalence is not None and not parts.prevalence_slope:
-        prevalence = replace(prevalence, slope=1.0)
+    calibration, penalty = model.calibration, model.missing.penalty
+    if not parts.site_slope:
+        calibration = replace(calibration, slope=1.0)
+    if not parts.between_sites:
+        calibration = replace(calibration, tau2=0.0, ratio=1.0)
     if not parts.missing_cost:
-        penalty = np.full_like(penalty, 0.0 if prevalence is None else 1.0)
+        penalty = np.full_like(penalty, 0.0 if calibration.overall is None else 1.0)
     scale = model.label_scale
     if not parts.heldout_noise:
         networks = [unravel(model.sizes, v) for v in model.vectors]
         scale = np.asarray([noise_scale(n.label_log_scale()) for n in networks], float)
     return replace(
         model,
-        prevalence=prevalence,
+        calibration=calibration,
         missing=model.missing._replace(penalty=penalty),
         label_scale=scale,
-        inflation=model.inflation if parts.variance_inflation else 1.0,
         rules=Rules(
             refines_env=parts.map_refinement,
             clips_env=parts.env_clipping,
@@ -243,31 +229,32 @@ def reduced(model: FittedModel, parts: Parts) -> FittedModel:
 
 
 def _label_scale(blocks: Blocks, heldout: Heldout) -> NDArray[np.float64]:
-    """Noise of the standardised label, per member: the root mean squared error of held-out rows.
+    """Noise of the standardised label, per member: the standard deviation of the errors of held-out
+    rows within their site. What sites have in common is variance between sites.
 
     The learned scale fits the training rows; it is kept where there are few others.
     """
-    known = blocks.valid_present * blocks.valid_observed[..., -1]
-    label = blocks.valid_values[..., -heldout.means.shape[-1]]
-    squares = known * (label - heldout.means[..., 0]) ** 2
-    if known.sum() < FEWEST_RESIDUALS:
+    known = np.asarray(blocks.valid_present * blocks.valid_observed[..., -1], dtype=float)
+    label = np.asarray(blocks.valid_values)[..., -heldout.means.shape[-1]]
+    error = known * (label - heldout.means[..., 0])  # [members, domains, rows]
+    rows = known.sum(-1)
+    freedom = np.maximum(rows - 1, 0).sum()
+    if freedom < FEWEST_RESIDUALS:
         return heldout.learned_scale.astype(float)
-    return np.full(len(heldout.learned_scale), np.sqrt(squares.sum() / known.sum()))
+    squares = (error**2).sum(-1) - error.sum(-1) ** 2 / np.maximum(rows, 1)
+    return np.full(len(heldout.learned_scale), np.sqrt(squares.sum() / freedom))
 
 
-def _prevalence(
-    sample: Sample, table: Table, left_out: Sequence[tuple[NDArray, LeftOutSite]]
-) -> Prevalence | None:
-    """Class prevalence at the sources, and its slope over left-out ones; None for numbers."""
-    if not isinstance(table.label, Discrete):
-        return None
-    y, domain = sample.y[sample.is_source], sample.domain[sample.is_source]
-    counts = np.zeros((sample.n_sources, len(table.label.levels)))
-    for k, one in enumerate(table.label.levels):
-        counts[:, k] = np.bincount(domain[y == one], minlength=sample.n_sources)
-    predicted = np.array([all_classes(p).sum(0) for p, _ in left_out])
-    observed = np.array([all_classes(site.truth).sum(0) for _, site in left_out])
-    return Prevalence.learn(table.label, counts, predicted, observed)
+def _usual_level(
+    sample: Sample, table: Table
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Mean over the sources of the label's level, and the proportions of classes over all rows."""
+    y, domain = sample.y[sample.labelled], sample.domain[sample.labelled]
+    label = table.encode_label(y)[:, : table.label.width].astype(float)
+    overall = None
+    if isinstance(table.label, Discrete):
+        label, overall = all_classes(label), class_proportions(table.label)
+    return mean_level([label[domain == d] for d in np.unique(domain)], overall), overall
 
 
 def _mean_history(learned: Learned, lanes: slice) -> pd.DataFrame:

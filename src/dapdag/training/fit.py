@@ -33,7 +33,6 @@ from .checkpoint import Checkpoint
 from .folds import equal_weights
 from .graph import find_graph
 from .heldout import evaluate_heldout
-from .left_out import fold_errors
 from .loop import Trained, train
 from .problem import Problem
 from .settings import Settings
@@ -78,8 +77,7 @@ def _train_on_graph(data: Data) -> Learned:
     if first.interrupted:
         raise KeyboardInterrupt
     encoders = best_of_members(first, data)
-    ending = [fold_errors] if _has_numbers(data) and label.trainer.sizes.n_fold else []
-    second = _stage(data, label, "label", start=encoders, then=ending)
+    second = _stage(data, label, "label", start=encoders, then=[])
     sizes, vectors, folds = label.trainer.sizes, second.vectors, None
     if sizes.n_fold:
         vectors, folds = map(np.asarray, _split(sizes, jnp.asarray(vectors)))
@@ -94,9 +92,6 @@ def _train_on_graph(data: Data) -> Learned:
     )
     weights: Any = np.stack([equal_weights(sizes)] * data.n_lanes)
     problem = replace(label.problem, stack_weights=weights, blanket=None)
-    errors = None
-    if ending:
-        errors = np.asarray(fold_errors(label.trainer, label.problem, jnp.asarray(second.vectors)))
     measured = measure(structure.trainer, structure.problem, jnp.asarray(encoders))
     _forget(data, "structure", "label", interrupted=second.interrupted)
     return Learned(
@@ -104,7 +99,6 @@ def _train_on_graph(data: Data) -> Learned:
         problem=problem,
         vectors=vectors,
         fold_vectors=folds,
-        fold_errors=errors,
         graphs=None,
         measured=tuple(np.asarray(m) for m in measured),  # type: ignore[arg-type]
         history=np.concatenate([_told(first, "structure"), _told(second, "label")], axis=1),
@@ -127,7 +121,6 @@ def _train_jointly(
         problem=problem,
         vectors=found.vectors,
         fold_vectors=None,
-        fold_errors=None,
         graphs=None,
         measured=tuple(np.asarray(m) for m in measured),  # type: ignore[arg-type]
         history=found.history,
@@ -201,10 +194,6 @@ def _told(found: Trained, stage: str) -> NDArray:
     history = found.history.copy()
     history[..., absent] = np.nan
     return history
-
-
-def _has_numbers(data: Data) -> bool:
-    return data.tables[0].label.kind == "continuous"
 
 
 def member_seeds(settings: Settings) -> list[int]:

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from .._runtime.compile import Effort, jit
 from ..data.chunks import padded, spaced_rows
 from ..data.layout import Encoded
 from ..data.sample import Sample, encode_sample
@@ -17,19 +13,33 @@ from ..inference.combination import LeftOutSite
 from ..inference.experts import evaluate_slots, label_support, network_moments
 from ..inference.fitted import FittedModel
 from ..inference.graph_expert import EffectPrior, infer_label
+from ..inference.prediction import Experts, combine_experts
 from ..inference.site_effects import SlotRows, effects_of_source
-from ..model.constants import LEFT_OUT_ROWS, MAX_INFLATION, TEMPERATURES
+from ..model.constants import LEFT_OUT_ROWS, TEMPERATURES
 from .folds import leaves_out
-from .problem import Problem
-from .step import Trainer
 
 
 @dataclass(frozen=True)
 class LeftOutTable:
-    """Predictions for every source that some networks left out, and the effects of the sources."""
+    """Predictions for every source that some networks left out, and the effects of the sources.
+
+    `own` are the rows of these sources as the model's own networks see them: first and second
+    moments of f0 and f1, and which features are missing.
+    """
 
     sites: tuple[LeftOutSite, ...]
+    own: tuple[tuple[NDArray, NDArray, NDArray], ...]
     effects: EffectPrior | None
+
+    def stated_variance(self, model: FittedModel, site: int) -> NDArray[np.float64]:
+        """Variance of a number that the model states for the rows of a source: [rows]."""
+        networks, squares, missing = self.own[site]
+        left, found = self.sites[site], model.combination
+        graph, variance = left.graph[found.temperature], left.graph_variance[found.temperature]
+        experts = Experts(networks, squares, graph, variance, found.weights, missing, None)
+        stated = combine_experts(model, experts).variance
+        assert stated is not None
+        return stated[:, 0]
 
 
 def predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) -> LeftOutTable:
@@ -45,8 +55,7 @@ def _predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) ->
     )  # [sources, members, networks]
     rows = [_labelled_rows(sample, d) for d in range(sample.n_sources)]
     usable = [d for d in range(sample.n_sources) if out[d].any() and len(rows[d]) > 1]
-    known, asked = {}, {}
-    networks = {}
+    known, asked, networks, own = {}, {}, {}, {}
     for d in usable:
         piece = padded(Encoded(data.values[rows[d]], data.observed[rows[d]]))
         env = folds.source_mean[:, d]
@@ -55,19 +64,30 @@ def _predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) ->
         both[0, :, model.sizes.n_predictors :] = shares
         both[1, :, : model.sizes.n_predictors] = shares
         networks[d] = network_moments(folds, both, env[:, None], piece)[0][:, : len(rows[d])]
+        own[d] = _seen_by(model, env, piece, len(rows[d]))
         known[d] = evaluate_slots(folds, shares, env, piece, len(rows[d]), labelled=True)
         asked[d] = evaluate_slots(folds, shares, env, piece, len(rows[d]), labelled=False)
     sources = {d: [effects_of_source(slot) for slot in known[d]] for d in usable}
     if len(usable) < 2:
         prior = EffectPrior.learn(list(sources.values())) if usable else None
-        return LeftOutTable((), prior)
+        return LeftOutTable((), (), prior)
     sites = []
     for d in usable:
         others = EffectPrior.learn([sources[k] for k in usable if k != d])
         columns = data.values[rows[d]][:, -model.sizes.label_columns :].astype(np.float64)
         truth = columns[:, : model.table.label.width]
         sites.append(_site(model, others, asked[d], networks[d], truth))
-    return LeftOutTable(tuple(sites), EffectPrior.learn(list(sources.values())))
+    prior = EffectPrior.learn(list(sources.values()))
+    return LeftOutTable(tuple(sites), tuple(own[d] for d in usable), prior)
+
+
+def _seen_by(
+    model: FittedModel, env: NDArray, piece: Encoded, n_rows: int
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Moments of f0 and f1 by the model's own networks, and which features are missing."""
+    first, second = network_moments(model, model.network_weights, env[:, None], piece)
+    missing = 1.0 - piece.observed[:n_rows, : len(model.table.features)]
+    return first[:, :n_rows].astype(float), second[:, :n_rows].astype(float), missing
 
 
 def leaves_out_by(model: FittedModel, n_sources: int, member: int) -> NDArray[np.float64]:
@@ -98,58 +118,3 @@ def _site(
         graph=np.stack([one.mean(support) for one in found]),
         graph_variance=np.stack([one.variance(support) for one in found]),
     )
-
-
-@jit(Effort.QUICK_TO_COMPILE)
-def fold_errors(trainer: Trainer, problem: Problem, vectors: Array) -> Array:
-    """Means over validation rows of e₁², e₀² and e₁e₀: [lanes, domains, fold networks, 3].
-
-    e₁ and e₀ are the errors of a number's networks with and without E.
-    """
-    sizes = trainer.sizes
-
-    def one_lane(lane: tuple[Problem, Array]) -> Array:
-        problem, vector = lane
-        network, layout = trainer.network(vector), problem.layout
-
-        def one_domain(values: Array, observed: Array, present: Array) -> Array:
-            env = trainer.environment(problem, network, values, observed, present)
-            inputs = layout.inputs(values, observed)
-            means = network.label_means(layout, problem.parents, inputs, env[None])[0, ..., 0]
-            known = present * observed[:, -1]
-            error = values[:, -sizes.label_columns] - means  # [networks, rows]
-            first = error[sizes.n_predictors : sizes.n_predictors + sizes.n_fold]
-            pooled = error[-sizes.n_fold :]
-            products = jnp.stack([first * first, pooled * pooled, first * pooled], -1)
-            return jnp.einsum("n,knc->kc", known, products) / known.sum()
-
-        blocks = problem.blocks
-        valid = blocks.valid_values, blocks.valid_observed, blocks.valid_present
-        return jax.lax.map(lambda domain: one_domain(*domain), valid)
-
-    return jax.lax.map(one_lane, (problem, vectors))
-
-
-def variance_inflation(
-    errors: NDArray, out: NDArray[np.bool_], weights: NDArray[np.float64]
-) -> float:
-    """Ratio of the squared error at a site that was not trained on to that at a source, at least 1.
-
-    `errors` [members, sources, networks, 3] are those of `fold_errors`, `out` says which network
-    left which source out, `weights` are the experts'. The mean over sources is geometric.
-    """
-    share = float(weights[1] / max(weights[0] + weights[1], 1e-12))
-    square = (
-        share**2 * errors[..., 0]
-        + (1 - share) ** 2 * errors[..., 1]
-        + 2 * share * (1 - share) * errors[..., 2]
-    )
-    logs = np.log(np.maximum(square, 1e-12))
-    known = np.isfinite(logs)
-    differences = []
-    for m, d in np.ndindex(logs.shape[:2]):
-        own, left = known[m, d], out[m, d]
-        if (own & left).any() and (own & ~left).any():
-            differences.append(logs[m, d][own & left].mean() - logs[m, d][own & ~left].mean())
-    ratio = np.exp(np.mean(differences)) if differences else 1.0
-    return float(np.clip(ratio, 1.0, MAX_INFLATION))

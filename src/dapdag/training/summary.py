@@ -12,18 +12,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
-from ..data.columns import Discrete, Variable, level_codes, moments
+from ..data.columns import Discrete, Variable
 from ..data.domains import natural_positions
 from ..data.layout import sizes_of
 from ..data.schema import cell_faults, describe_column
+from ..data.summaries import cells_summary, column_summary
 from ..data.table import Table
 from ..inference.reliability import interval_coverage, quantile_bins
 from ..record import Heldout, Record, Source
 from .settings import Settings
 
 PACKAGES = ("dapdag", "jax", "numpy", "pandas", "scikit-learn")
-# Means and bins of fewer rows could give away what was observed for one of them.
-FEWEST_LABELS, FEWEST_ROWS = 5, 10
+# Bins of fewer rows could give away what was observed for one of them.
+FEWEST_ROWS = 10
 # Settings that say something of the machine and nothing of the model, or are private.
 LOCAL = ("checkpoint", "verbose", "parts")
 
@@ -56,9 +57,10 @@ def make_record(
             Source(
                 name,
                 int(rows[d]),
-                *_label_summary(table.label, y[domain == d]),
+                *column_summary(table.label, y[domain == d]),
                 tuple(missing[d].tolist()),
                 tuple(clipped[d].tolist()),
+                cells_summary(table, X.iloc[np.flatnonzero(domain == d)]),
             )
             for d, name in ((d, sources[d]) for d in natural_positions(sources))
         ),
@@ -108,17 +110,6 @@ def _summarised(
     else:
         predicted, true = means.max(1), actual[np.arange(n), means.argmax(1)]
     return Heldout(n, tuple(quantile_bins(true, predicted, fewest=fewest)), tuple(coverage))
-
-
-def _label_summary(label: Variable, y: NDArray) -> tuple[int, tuple[float, ...]]:
-    known = y[pd.notna(y)]
-    if len(known) < FEWEST_LABELS:
-        return len(known), ()
-    if isinstance(label, Discrete):
-        code = level_codes(label.levels, known)
-        shares = np.bincount(code[code >= 0], minlength=len(label.levels)) / len(known)
-        return len(known), tuple(shares.tolist())
-    return len(known), moments(known.astype(float))
 
 
 def _settings(settings: Settings) -> dict[str, Any]:

@@ -13,25 +13,28 @@ from .environments import environments
 from .graph import graph
 from .left_out import left_out
 from .predictions import predictions
+from .table_one import table_one
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, the name by which links find it, and what writes it."""
+    """A heading, the name by which links find it, what writes it, and whether few will read it."""
 
     anchor: str
     title: str
     write: Callable[[Facts], Markup]
+    appendix: bool = True
 
 
 SECTIONS = (
-    Section("data", "The question and the data", data),
-    Section("sites", "Where the sites lie", environments),
-    Section("predictions", "Predictions and how sure they are", predictions),
-    Section("graph-section", "The graph behind the prediction", graph),
+    Section("characteristics", "The new site beside the known ones", table_one, appendix=False),
+    Section("predictions", "Predictions and how sure they are", predictions, appendix=False),
+    Section("limits", "What this report cannot tell", limits, appendix=False),
     Section("left-out", "How well a site is predicted that was left out", left_out),
     Section("calibration", "Do the predictions mean what they say?", calibration),
+    Section("data", "The question and the data", data),
+    Section("sites", "Where the sites lie", environments),
+    Section("graph-section", "How the columns hang together", graph),
     Section("cells", "What was missing or out of range", cells),
-    Section("limits", "What this report cannot tell", limits),
     Section("making", "How it was made", making),
 )

@@ -7,7 +7,7 @@ from ..._runtime.text import listing, percent
 from ..facts import UNNAMED, Facts
 from ..markup import Markup, markup, paragraph, table, tag
 
-MAX_COLUMNS, MAX_SITES = 100, 12
+MAX_COLUMNS, MAX_SITES = 100, 8
 
 
 def cells(facts: Facts) -> Markup:
@@ -22,12 +22,12 @@ def cells(facts: Facts) -> Markup:
 
 
 def _both(facts: Facts) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Missing and strange cells of the sources and, named so, of the new sites side by side."""
+    """Missing and strange cells of the new sites, named so, and of the sources beside them."""
     missing, strange = [facts.record.missing()], [facts.record.clipped()]
     if facts.new is not None:
         names = [_new_name(domain) for domain in facts.new.domains]
-        missing.append(facts.new.missing.set_axis(names, axis=1))
-        strange.append(facts.new.strange.set_axis(names, axis=1))
+        missing.insert(0, facts.new.missing.set_axis(names, axis=1))
+        strange.insert(0, facts.new.strange.set_axis(names, axis=1))
     return pd.concat(missing, axis=1), pd.concat(strange, axis=1)
 
 
@@ -70,11 +70,8 @@ def _share_table(missing: pd.DataFrame, worst: np.ndarray) -> Markup:
 
 
 def _some_sites(frame: pd.DataFrame) -> list[int]:
-    """Positions of the first sources and of the last columns, which are the new sites."""
-    n = frame.shape[1]
-    if n <= MAX_SITES:
-        return list(range(n))
-    return [*range(MAX_SITES // 2), *range(n - MAX_SITES // 2, n)]
+    """Positions of the first sites: the new ones, and sources beside them."""
+    return list(range(min(frame.shape[1], MAX_SITES)))
 
 
 def _shade(share: float) -> Markup:
@@ -89,15 +86,15 @@ def _strange(facts: Facts, strange: pd.DataFrame) -> Markup:
     for k in np.argsort(-counts.sum(axis=1), kind="stable")[:MAX_COLUMNS]:
         if counts[k].sum():
             name = strange.index[k]
-            what = "beyond the range" if kinds[name] == "continuous" else "value no source has"
+            what = "beyond the limits" if kinds[name] == "continuous" else "value no source has"
             rows.append([name, what, *(int(counts[k, j]) or "0" for j in sites)])
     if not rows:
         return paragraph("No cell lay beyond what the sources have.")
     return markup(
         [
             paragraph(
-                "Numbers beyond the usual range of the sources (roughly their 1st to 99th "
-                "percentile and a margin) count as its end; values that no source has count as "
+                "Numbers beyond the limits of a column (roughly the 1st to 99th percentile of the "
+                "sources and a margin) count as the limit; values that no source has count as "
                 "missing."
             ),
             table(

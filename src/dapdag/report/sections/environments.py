@@ -34,6 +34,14 @@ def environments(facts: Facts) -> Markup:
                 "without outcomes. Its numbers have no unit and no meaning of their own, only "
                 "the distances between sites do."
             ),
+            paragraph(
+                tag("strong", "E has no share in this model's predictions"),
+                ": it describes how sites differ, and the predictions would be the same without "
+                "it.",
+                class_="note",
+            )
+            if not facts.prediction["adapts"]
+            else None,
             verdict(facts),
             _map(together, is_source) if several else _rows(together, is_source),
             details("Every dimension as a table", _rows(together, is_source)) if several else None,

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from ..._runtime.text import listing, number, plural, signed
+from ..._runtime.text import listing, number, percent, plural, signed
 from ..facts import Facts
 from ..graph_picture import (
     Drawn,
@@ -18,7 +18,7 @@ from ..graph_picture import (
 from ..markup import Markup, details, markup, paragraph, table, tag
 from ..strips import bar, sparkline
 
-MAX_EDGES, FIRST_EFFECTS, MAX_EFFECTS = 200, 12, 60
+MAX_EDGES, PRINTED_EDGES, FIRST_EFFECTS, MAX_EFFECTS = 200, 30, 12, 60
 # A wider graph, in pixels, has its panel below it instead of at its side.
 WIDEST_BESIDE = 780
 # An effect smaller than this many standard deviations is drawn as nearly flat.
@@ -27,15 +27,27 @@ SMALLEST_SCALE = 0.5
 
 def graph(facts: Facts) -> Markup:
     drawn = drawn_part(facts.graph, facts.label.name)
+    shows = drawn.graph.number_of_edges() > 0
     return markup(
         [
             _lead(facts),
-            _interactive(facts, drawn),
-            _legend(facts, drawn),
+            _share(facts),
+            _interactive(facts, drawn) if shows else None,
+            _legend(facts, drawn) if shows else None,
             _edges(facts),
             _effects(facts),
         ]
     )
+
+
+def _share(facts: Facts) -> Markup:
+    share = facts.prediction["experts"]["graph"]
+    text = (
+        f"Inference on this graph has a share of {percent(share)} in the prediction."
+        if share
+        else "The prediction does not go through this graph: it stands beside it."
+    )
+    return paragraph(text)
 
 
 def _lead(facts: Facts) -> Markup:
@@ -155,7 +167,9 @@ def _edges(facts: Facts) -> Markup | None:
     threshold = facts.graph.graph.get("threshold")
     more = len(ranked) - len(shown)
     return details(
-        f"All {plural(len(ranked), 'arrow')} as a table",
+        f"The {plural(len(shown), 'strongest arrow')} as a table"
+        if more
+        else f"All {plural(len(ranked), 'arrow')} as a table",
         paragraph(
             "Strength: how many standard deviations the child moves, typically, when the parent "
             "moves by one of its own; with − it falls where the parent rises. Categories have no "
@@ -172,6 +186,7 @@ def _edges(facts: Facts) -> Markup | None:
         ),
         table(["Arrow", "Strength"], rows, "Arrows of the graph, strongest first"),
         paragraph(f"{more} weaker ones are not listed.") if more else None,
+        class_="screen" if len(shown) > PRINTED_EDGES else None,
     )
 
 
@@ -189,7 +204,7 @@ def _effects(facts: Facts) -> Markup | None:
             paragraph(
                 f"{facts.effects.values.index.name} moves from the lowest to the highest site the "
                 "model learned from, while the parents of each variable stay at typical values. "
-                "Shares are between 0 and 1. Directions have no meaning of their own: the sign of "
+                "Directions have no meaning of their own: the sign of "
                 "E is arbitrary."
             ),
             _effect_table(facts, first, unit, "Direct effect of the environment, largest first"),
@@ -218,7 +233,7 @@ def _effect_table(facts: Facts, columns: list[Hashable], unit: float, caption: s
             [
                 column,
                 sparkline(line, unit),
-                f"{number(values[0])} → {number(values[-1])}",
+                f"{_level(facts, column, values[0])} → {_level(facts, column, values[-1])}",
                 signed(float(np.round(line[-1] - line[0], 2)), 2),
                 tag(
                     "span",
@@ -230,3 +245,10 @@ def _effect_table(facts: Facts, columns: list[Hashable], unit: float, caption: s
         )
     headings = ["Variable", "Over the sources", "From → to", "Change (sd)", "Strength of E"]
     return table(headings, rows, caption, numeric=[2, 3], class_="effects")
+
+
+def _level(facts: Facts, column: Hashable, value: float) -> str:
+    """A number, or the share of a level in per cent."""
+    owner = facts.effect_owner[column]
+    kinds = {c.name: c.kind for c in (*facts.columns, facts.label)}
+    return number(value) if kinds[owner] == "continuous" else percent(value)

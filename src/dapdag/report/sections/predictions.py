@@ -3,16 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from ..._runtime.text import level, number, percent, plural, score
+from ..._runtime.text import level, listing, number, percent, plural, score
 from ...evaluate.metrics import metric_title
 from ..charts import histogram, scatter
 from ..facts import COVERAGE, Facts, New, Z
 from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..scores import MEANING
-from ..strips import bar, interval
-from ..svg import padded
+from ..strips import bar
 
-FIRST_ROWS = 12
+FIRST_ROWS, EXTREMES = 12, 5
 MAX_SITES = 60
 
 
@@ -29,6 +28,7 @@ def predictions(facts: Facts) -> Markup:
         [
             _summary(facts, new),
             _pictures(facts, new),
+            _extremes(facts, new),
             _by_site(facts, new),
             _how_well(facts, new),
             _first_rows(facts, new),
@@ -61,9 +61,22 @@ def _summary(facts: Facts, new: New) -> Markup:
         )
     return paragraph(
         opening,
-        tag("strong", f"The likeliest class has {percent(float(new.mean.mean()))} on average"),
-        f"; for {percent(float(np.mean(new.mean > 0.9)))} of the rows it has more than 90\u202f%.",
+        tag("strong", f"Expected: {expected_counts(facts, new)}"),
+        f". For {percent(float(np.mean(new.mean > 0.9)))} of the rows one class has more than "
+        "90\u202f%.",
     )
+
+
+def expected_counts(facts: Facts, new: New) -> str:
+    """How many rows of each class are expected: the sums of their probabilities."""
+    assert facts.classes is not None and new.probability is not None
+    sums = new.probability.sum(0)
+    order = np.argsort(-sums, kind="stable")
+    return listing(f"{_count(float(sums[k]))} {level(facts.classes[k])}" for k in order)
+
+
+def _count(value: float) -> str:
+    return f"{round(value):,}".replace(",", "\u202f") if value >= 9.5 else f"{value:.1f}"
 
 
 def _pictures(facts: Facts, new: New) -> Markup:
@@ -88,9 +101,42 @@ def _pictures(facts: Facts, new: New) -> Markup:
         caption = (
             "Distribution of the predictions. Rows near 0 or 1 are those of which the model is "
             "sure; a probability is itself the statement of uncertainty."
+            if facts.is_binary
+            else "Distribution of the probability of each row's likeliest class. Where one class "
+            "is frequent, this says little about the rare ones."
         )
         pictures = [figure(histogram(new.mean, what, True), caption)]
     return tag("div", pictures, class_="figures")
+
+
+def _extremes(facts: Facts, new: New) -> Markup | None:
+    """Rows with the highest and the lowest predictions, and the least certain ones, by name."""
+    if new.rows < 3 or (facts.classes is not None and not facts.is_binary):
+        return None
+    n = min(EXTREMES, new.rows // 3)
+    order = np.argsort(new.mean, kind="stable")
+    doubt = new.std if facts.classes is None else -np.abs(new.mean - 0.5)
+    assert doubt is not None
+    groups = [
+        ("Highest", order[::-1][:n]),
+        ("Lowest", order[:n]),
+        ("Least certain", np.argsort(-doubt, kind="stable")[:n]),
+    ]
+    several = len(new.domains) > 1
+    headings = _row_headings(facts, new, several)
+    tables = [
+        tag(
+            "div",
+            table(
+                headings,
+                [_one_row(facts, new, int(k), several) for k in rows],
+                name,
+                numeric=[k for k, h in enumerate(headings) if h == "Prediction"],
+            ),
+        )
+        for name, rows in groups
+    ]
+    return tag("div", tables, class_="figures rows")
 
 
 def _by_site(facts: Facts, new: New) -> Markup | None:
@@ -142,7 +188,7 @@ def _how_well(facts: Facts, new: New) -> Markup | None:
             "Predictions of the new table against its outcomes",
             numeric=range(1, 2 + len(names)),
         ),
-        glossary(names),
+        glossary(names, "screen"),
     ]
     if facts.classes is None:
         known = ~np.isnan(new.truth)  # type: ignore[arg-type]
@@ -155,44 +201,46 @@ def _how_well(facts: Facts, new: New) -> Markup | None:
     return markup(parts)
 
 
-def glossary(metrics: list[str]) -> Markup | None:
+def glossary(metrics: list[str], class_: str | None = None) -> Markup | None:
     """What the scores mean, in words."""
     known = [m for m in metrics if m in MEANING]
     if not known:
         return None
     terms = [[tag("dt", metric_title(m)), tag("dd", MEANING[m])] for m in known]
-    return details("What these scores mean", tag("dl", terms))
+    return details("What these scores mean", tag("dl", terms), class_=class_)
 
 
 def _first_rows(facts: Facts, new: New) -> Markup:
     n = min(FIRST_ROWS, new.rows)
     several = len(new.domains) > 1
+    headings = _row_headings(facts, new, several)
+    rows = [_one_row(facts, new, k, several) for k in range(n)]
+    numeric = [k for k, h in enumerate(headings) if h == "Prediction"]
+    return details(
+        f"The first {plural(n, 'row')}",
+        table(headings, rows, f"Predictions of the first {plural(n, 'row')}", numeric=numeric),
+        class_="screen",
+    )
+
+
+def _row_headings(facts: Facts, new: New, several: bool) -> list[str]:
     headings = ["Row", *(["Site"] if several else [])]
     if facts.classes is None:
-        headings += ["Prediction", "90\u202f% interval", ""]
+        headings += ["Prediction", "90\u202f% interval"]
     elif facts.is_binary:
         headings += [f"Probability of {facts.event}"]
     else:
         headings += ["Likeliest class", "Its probability"]
-    if new.truth is not None:
-        headings.append("Outcome")
-    rows = [_one_row(facts, new, k, several) for k in range(n)]
-    numeric = [k for k, h in enumerate(headings) if h in ("Row", "Prediction")]
-    return details(
-        f"The first {plural(n, 'row')}",
-        table(headings, rows, f"Predictions of the first {plural(n, 'row')}", numeric=numeric),
-    )
+    return [*headings, "Outcome"] if new.truth is not None else headings
 
 
 def _one_row(facts: Facts, new: New, k: int, several: bool) -> list:
-    cells: list = [k + 1, *([new.domains[new.codes[k]]] if several else [])]
+    cells: list = [new.ids[k], *([new.domains[new.codes[k]]] if several else [])]
     if facts.classes is None:
         assert new.std is not None
         half = Z * new.std
-        limits = padded(float((new.mean - half).min()), float((new.mean + half).max()), 0.0)
         ends = f"{number(new.mean[k] - half[k])} to {number(new.mean[k] + half[k])}"
-        strip = interval(float(new.mean[k]), float(half[k]), limits, None, "source")
-        cells += [number(float(new.mean[k])), ends, strip]
+        cells += [number(float(new.mean[k])), ends]
     elif facts.is_binary:
         cells += [_with_bar(float(new.mean[k]))]
     else:
