@@ -55,7 +55,7 @@ class Case:
 def _case(data) -> Case:
     marked = nx.get_node_attributes(data.graph, "perturbed")
     return Case(
-        X=data.X.assign(**{data.y.name: data.y}),
+        X=pd.concat([data.X, data.y], axis=1),
         sample_domain=np.asarray(data.sample_domain),
         graph=data.graph,
         shifted=frozenset(name for name, moved in marked.items() if moved) if marked else None,

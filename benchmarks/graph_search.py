@@ -4,22 +4,27 @@
     python benchmarks/graph_search.py calibration --scenarios d10 d20 --seeds 720:730 --plot a.png
     python benchmarks/graph_search.py shifts --seeds 700:710
     python benchmarks/graph_search.py all --scenarios d10 d20 --seeds 700:710
+    OMP_NUM_THREADS=1 python benchmarks/graph_search.py speed --n-jobs 2
 
 The first prints the structural Hamming distance (a reversal counts once), what it consists of,
 seconds, and seconds of processor time; the second how often edges of a stated probability are
 there; the third the area under the ROC curve of `mechanism_shift_` against the variables that E
-acts on; the last prints all three from the same searches. Constants were chosen on seeds 0 to 99;
-seeds from 700 only judge. The real tables need the folder that DAPDAG_DATA names.
+acts on; the fourth prints all three from the same searches; the last prints seconds, processor
+seconds and peak memory of tables of several sizes, each in a process of its own. Constants were
+chosen on seeds 0 to 99; seeds from 700 only judge. The real tables need the folder that
+DAPDAG_DATA names.
 """
 
 import argparse
+import multiprocessing
+import resource
 import time
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from graph_scenarios import SCENARIOS, Case
+from graph_scenarios import SCENARIOS, Case, random_sem
 from sklearn.metrics import roc_auc_score
 
 from dapdag import GraphSearch
@@ -28,6 +33,14 @@ from dapdag.plotting import plot_calibration
 
 # Real tables are the same, or nearly so, for every seed.
 SIMULATED = [name for name in SCENARIOS if name not in ("chamber", "sachs")]
+# Name: variables and rows of each of nine sites.
+SIZES = {
+    "d10": (10, 500),
+    "d30": (30, 500),
+    "d100": (100, 500),
+    "d500": (500, 500),
+    "1,000,000 rows": (20, 111_112),
+}
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 
 
@@ -40,9 +53,14 @@ class Run(NamedTuple):
 
 def run(scenario, seed, n_jobs):
     case = SCENARIOS[scenario](seed)
+    return Run(case, *timed(case, n_jobs))
+
+
+def timed(case, n_jobs):
+    """A search, its seconds and its processor seconds."""
     start, cpu = time.perf_counter(), time.process_time()
     found = GraphSearch(n_jobs=n_jobs).fit(case.X, case.sample_domain)
-    return Run(case, found, time.perf_counter() - start, time.process_time() - cpu)
+    return found, time.perf_counter() - start, time.process_time() - cpu
 
 
 def distances(runs):
@@ -134,20 +152,53 @@ def shifts(runs):
     )
 
 
+def measure(name, seed, n_jobs, connection):
+    """Send wall and processor seconds, peak memory in GiB and SHD of one search."""
+    d, n_samples = SIZES[name]
+    case = random_sem(seed, d=d, n_samples=n_samples)
+    small = random_sem(seed, d=4, n_samples=50)
+    GraphSearch().fit(small.X, small.sample_domain)  # what is imported or built once
+    found, wall, cpu = timed(case, n_jobs)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    shd = compare_graphs(found.graph_, case.graph).shd
+    connection.send({"seconds": wall, "cpu": cpu, "GiB": peak, "shd": shd})
+
+
+def speed(names, seeds, n_jobs):
+    """Print one row per table, the median over seeds."""
+    context = multiprocessing.get_context("spawn")
+    for name in names:
+        rows = []
+        for seed in seeds:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=measure, args=(name, seed, n_jobs, theirs))
+            process.start()
+            theirs.close()
+            rows.append(ours.recv())
+            process.join()
+        row = pd.DataFrame(rows).median()
+        print(pd.DataFrame({name: row}).T.round(2).to_string(header=name == names[0]), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = ["shd", "calibration", "shifts", "all"]
+    parts = ["shd", "calibration", "shifts", "all", "speed"]
     parser.add_argument("part", nargs="?", default="shd", choices=parts)
     parser.add_argument("--scenarios", nargs="*", choices=list(SCENARIOS), metavar="NAME")
-    parser.add_argument("--seeds", default="0:5", help="first:last+1")
+    parser.add_argument("--sizes", nargs="*", choices=list(SIZES), metavar="NAME", help="of speed")
+    parser.add_argument("--seeds", help="first:last+1; 0:5, for speed 0:1")
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--plot", help="calibration: draw it into this file")
     options = parser.parse_args()
     part = options.part
+    default = "0:1" if part == "speed" else "0:5"
+    seeds = range(*map(int, (options.seeds or default).split(":")))
+    if part == "speed":
+        speed(options.sizes or list(SIZES), seeds, options.n_jobs)
+        return
     scenarios = options.scenarios or {"shd": list(SCENARIOS), "shifts": ["d10", "d20"]}.get(
         part, SIMULATED
     )
-    seeds = range(*map(int, options.seeds.split(":")))
     runs = {}
     for scenario in scenarios:
         runs[scenario] = [run(scenario, seed, options.n_jobs) for seed in seeds]

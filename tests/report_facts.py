@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dapdag.effects import EnvironmentEffects
-from dapdag.inference.reliability import equal_bins, interval_coverage, quantile_bins
+from dapdag.inference.reliability import equal_bins, quantile_bins
 from dapdag.record import Column, Heldout, Record, Source
 from dapdag.report.facts import Facts, New
 from dapdag.report.scores import NewScores
@@ -87,7 +87,6 @@ def _record(columns, label, sites, classes, rng) -> Record:
     heldout = Heldout(
         200,
         tuple(quantile_bins(happened, predicted, fewest=10)),
-        tuple(interval_coverage(happened, predicted, np.full(200, 0.4))) if classes is None else (),
     )
     return Record(
         created="2026-01-02T03:04:05+00:00",

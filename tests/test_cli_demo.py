@@ -131,6 +131,28 @@ def test_predictions_are_those_that_were_scored(tmp_path: Path, numbers: Any) ->
         assert (table[f"{column}_low"] < table[f"{column}_high"]).all()
 
 
+@pytest.mark.parametrize("which", ["numbers", "classes"])
+def test_the_message_is_in_the_picture(which: str, request: pytest.FixtureRequest) -> None:
+    from matplotlib.figure import Figure
+
+    from dapdag.demo.picture import draw_demo
+
+    demo = request.getfixturevalue(which)
+    figure = Figure()
+    draw_demo(demo, figure)
+    first = demo.scores.iloc[:, 0]
+    for method in ("dapdag", "pooled MLP", "oracle"):
+        assert f"{first[method]:.2f}" in figure.get_suptitle()
+    titles = [ax.get_title("left") for ax in figure.axes]
+    assert [t.partition(":")[0] for t in titles[1:4]] == ["pooled MLP", "dapdag", "oracle"]
+    said = " ".join(text.get_text() for ax in figure.axes for text in ax.texts)
+    if which == "numbers":
+        share = demo.scores.loc["dapdag", "coverage"]
+        assert f"90 % intervals\nhold {100 * share:.0f} % of the rows" in said
+    words = " ".join([*titles, *(ax.get_xlabel() for ax in figure.axes)])
+    assert "domain" not in words and "target" not in words
+
+
 def test_oracle_is_best_where_the_truth_is_known(numbers: Any, classes: Any) -> None:
     assert numbers.scores["r2"].idxmax() == "oracle"
     assert classes.scores["log_loss"].idxmin() == "oracle"

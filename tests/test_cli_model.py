@@ -115,8 +115,6 @@ def test_model_knows_the_names_of_its_sources(classes: Classes) -> None:
 
 def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the evaluation is asked; that it answers well is its own tests' concern."""
-    from types import SimpleNamespace
-
     from dapdag import load
 
     asked: dict[str, Any] = {}
@@ -124,24 +122,40 @@ def test_assessment_is_kept_in_the_model(numbers: Numbers, monkeypatch: pytest.M
         {"target": ["h0"], "method": ["dapdag"], "metric": ["r2"], "value": [0.5]}
     )
 
-    def evaluation(estimators: dict[str, Any], data: Any, **more: Any) -> Any:
-        asked.update(estimators=estimators, data=data, **more)
-        return SimpleNamespace(scores=scores)
+    def assess(estimator: Any, data: Any, **more: Any) -> Any:
+        asked.update(estimator=estimator, data=data, **more)
+        return scores
 
-    monkeypatch.setattr("dapdag.evaluate.leave_one_domain_out", evaluation)
+    monkeypatch.setattr("dapdag.evaluate.assess", assess)
     output = numbers.folder / "assessed"
     done = dapdag(
         *("fit", numbers.data, "--label", "outcome", "--domain", "hospital", "-q"),
         *("--drop", "patient", "-o", output, "--assess", *TINY),
     )
     assert done.code == 0, done.err
-    estimator, *references = asked["estimators"].values()
-    assert list(asked["estimators"]) == ["dapdag", "mean", "linear"] and len(references) == 2
-    assert estimator.max_epochs == 6 and not hasattr(estimator, "graph_")
+    assert asked["estimator"].max_epochs == 6
     assert asked["data"].domains == ["h0", "h1", "h2"] and asked["progress"] is False
     pd.testing.assert_frame_equal(load(output).assessment_, scores)
     inspected = json.loads(dapdag("inspect", output, "--json").out)
     assert inspected["assessed"] and sum(inspected["prediction"]["experts"].values()) == 1
+
+
+def test_settings_are_chosen_by_left_out_sites(
+    numbers: Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dapdag import load
+    from dapdag.evaluate import tuning
+
+    monkeypatch.setattr(tuning, "TUNED", {"as set": {}, "hidden=5": {"hidden": 5}})
+    output = numbers.folder / "tuned"
+    given = ("fit", numbers.data, "--label", "outcome", "--domain", "hospital")
+    more = ("--drop", "patient", "-o", output, "--tune", "--json", *TINY)
+    done = dapdag(*given, *more)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)["tuned"]
+    assert set(found["means"]) == {"as set", "hidden=5"} and found["metric"] == "r2"
+    assert load(output).hidden == (4 if found["chosen"] == "as set" else 5)
+    assert_one_line(dapdag(*given, *more[:5], "-q", "--tune-minutes", "0"), "--tune-minutes")
 
 
 def test_site_with_one_row_is_learned_from_with_a_warning(numbers: Numbers) -> None:
@@ -526,13 +540,13 @@ def test_interrupted_assessment_keeps_the_model_and_no_scores(
     numbers: Numbers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dapdag import load
-    from dapdag.evaluate import leave_one_domain_out
+    from dapdag.evaluate import assess
 
     def at_last(*given: Any, **more: Any) -> Any:
         interrupt_label_stage(monkeypatch)
-        return leave_one_domain_out(*given, **more)
+        return assess(*given, **more)
 
-    monkeypatch.setattr("dapdag.evaluate.leave_one_domain_out", at_last)
+    monkeypatch.setattr("dapdag.evaluate.assess", at_last)
     output = numbers.folder / "unassessed.dapdag"
     done = dapdag("fit", numbers.data, "-o", output, "--assess", *FIT)
     assert done.code == 130 and "without its assessment" in done.err

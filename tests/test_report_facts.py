@@ -110,13 +110,9 @@ def test_rows_held_out_of_training_are_judged_in_bins_of_several(classifier, reg
     assert found.rows == 3 * round(0.1 * N)
     assert sum(b.rows for b in found.bins) == found.rows
     assert all(0 <= b.predicted <= 1 and 0 <= b.observed <= 1 for b in found.bins)
-    assert not found.coverage
     numbers = regressor.record_.heldout
     assert min(b.rows for b in numbers.bins) >= 10
-    assert [c.level for c in numbers.coverage] == [0.5, 0.8, 0.9, 0.95]
-    covered = [c.observed for c in numbers.coverage]
-    assert covered == sorted(covered)
-    assert covered[-1] > 0.6
+    assert not hasattr(numbers, "coverage")  # these rows set the width of the intervals
 
 
 def test_the_record_holds_no_row_of_the_data(classifier):

@@ -310,3 +310,14 @@ def test_a_graph_without_arrows_is_not_drawn():
 def test_long_names_are_shortened_in_tables():
     page = render(made_facts(names=["x" * 3000, "b"]))
     assert "x" * 79 + "…" in page
+
+
+def test_coverage_is_that_of_sites_that_were_left_out():
+    facts = made_facts(classes=None)
+    scores = facts.assessment
+    own = scores[(scores["metric"] == "coverage") & (scores["method"] == "dapdag")]
+    page = render(facts)
+    part = page[page.index("intervals at sites that were left out") :]
+    assert percent(own.groupby("target")["value"].mean().mean()) in part[: part.index("</table>")]
+    without = render(made_facts(classes=None, with_assessment=False))
+    assert "How many outcomes the intervals hold was not assessed" in without

@@ -52,3 +52,17 @@ def test_an_estimate_shows_a_parent_that_adds_and_one_that_does_not():
     assert estimate[0] > alone + 100 and score[0] > alone + 100
     assert estimate[1] < alone
     assert estimate[1] == pytest.approx(score[1], abs=3.0)
+
+
+def test_only_further_parents_of_an_approximate_mechanism_cost_evidence():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 600))
+    y = np.tanh(3 * a) + np.tanh(3 * b) + 0.1 * rng.normal(size=600)
+    table = encode(read_table(pd.DataFrame({"a": a, "b": b, "y": y}), None), seed=0)
+    target = table.names.index("y")
+    both = tuple(k for k in range(3) if k != target)
+    scorer = target_of(fit_features(table), target, both)
+    for parents, share in ((both[:1], 0.0), (both, c.MISFIT)):
+        value = scorer.model(parents)[1].value[0]
+        gained = value - scorer.model(())[1].value[0]
+        assert scorer.scores([parents])[0] == pytest.approx(value - share * gained, abs=1e-6)

@@ -50,13 +50,12 @@ class Heldout:
     """Predictions for rows of the sources that were kept out of training, against the truth.
 
     Classes: bins of the probability of the second class (of the likeliest one, if there are more
-    than two) against its frequency. Numbers: bins of the prediction against the mean label, and
-    the coverage of intervals. Every member predicts its own rows.
+    than two) against its frequency. Numbers: bins of the prediction against the mean label.
+    Every member predicts its own rows.
     """
 
     rows: int
     bins: tuple[Bin, ...]
-    coverage: tuple[Coverage, ...]
 
 
 @dataclass(frozen=True)
@@ -147,5 +146,4 @@ def _heldout(coded: Mapping[str, Any]) -> Heldout:
         tuple(
             Bin(int(b["rows"]), float(b["predicted"]), float(b["observed"])) for b in coded["bins"]
         ),
-        tuple(Coverage(float(c["level"]), float(c["observed"])) for c in coded["coverage"]),
     )

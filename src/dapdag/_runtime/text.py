@@ -74,11 +74,16 @@ def significant(value: float, digits: int = 4) -> str:
 def interval_text(estimate: float, low: float, high: float, decimals: int = 2) -> str:
     """`0.84 (0.79, 0.88)`; without an estimate `0.79 to 0.88`, without an interval `0.84`."""
     if math.isnan(low) or math.isnan(high):
-        return fixed(float(estimate), decimals)
-    ends = fixed(float(low), decimals), fixed(float(high), decimals)
+        return _plain(estimate, decimals)
+    ends = _plain(low, decimals), _plain(high, decimals)
     if math.isnan(estimate):
         return f"{ends[0]} to {ends[1]}"
-    return f"{fixed(float(estimate), decimals)} ({ends[0]}, {ends[1]})"
+    return f"{_plain(estimate, decimals)} ({ends[0]}, {ends[1]})"
+
+
+def _plain(value: float, decimals: int) -> str:
+    """Fixed decimals; of large numbers three digits."""
+    return fixed(float(value), decimals) if not abs(value) >= 1000 else significant(value, 3)
 
 
 def span(low: float, high: float) -> str:

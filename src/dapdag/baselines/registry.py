@@ -19,9 +19,9 @@ from typing import Any, Literal
 from .search.grids import N_CANDIDATES, grid_of
 
 Task = Literal["regression", "classification"]
-Kind = Literal["ours", "paper", "practice", "adaptation"]
+Kind = Literal["ours", "paper", "practice", "adaptation", "peers"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
-KINDS: tuple[Kind, ...] = ("ours", "paper", "practice", "adaptation")
+KINDS: tuple[Kind, ...] = ("ours", "paper", "practice", "adaptation", "peers")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Method:
     Attributes
     ----------
     kind : ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
-        take instead; ``"adaptation"``, shallow methods of scikit-adaptation.
+        take instead; ``"adaptation"``, shallow methods of scikit-adaptation; ``"peers"``, boosting
+        by a user who knows of sites: with random effects, or with the sites' moments as columns.
     needs_target : `fit` wants the target's rows, without labels.
     packages : that must be installed beside dapdag's own.
     """
@@ -140,6 +141,18 @@ def _skada(method: str, title: str, tasks: tuple[Task, ...] = TASKS) -> Method:
     )
 
 
+def _peer(model: str, title: str, site_moments: bool = False) -> Method:
+    return _method(
+        f"{model}-sites" if site_moments else model,
+        f"{title} with site moments" if site_moments else title,
+        "peers",
+        "dapdag.baselines.peers.estimators:Peer",
+        packages=(model,),
+        model=model,
+        site_moments=site_moments,
+    )
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -181,5 +194,10 @@ METHODS: dict[str, Method] = {
         _skada("subspace", "subspace alignment"),
         _skada("reweight", "reweighting"),
         _skada("jcpot", "JCPOT", ("classification",)),
+        _peer("lightgbm", "LightGBM", site_moments=True),
+        _peer("catboost", "CatBoost"),
+        _peer("catboost", "CatBoost", site_moments=True),
+        _peer("gpboost", "GPBoost"),
+        _peer("gpboost", "GPBoost", site_moments=True),
     )
 }

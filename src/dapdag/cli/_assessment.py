@@ -11,31 +11,26 @@ if TYPE_CHECKING:
 
 
 def assess_model(model: Any, study: Study, silent: bool) -> Any:
-    """Scores of a model like this one, and of the references, at each site in turn."""
-    from sklearn.base import clone
+    """Scores and statistics of a model like this one, and of the references, at each site."""
+    from dapdag import evaluate
 
-    from dapdag.evaluate import leave_one_domain_out
-    from dapdag.evaluate.references import reference_models
-
-    own = clone(model).set_params(verbose=0)
     with without_notes_on_absent_features():
-        found = leave_one_domain_out(
-            {"dapdag": own, **reference_models(study.task)}, study.labelled(), progress=not silent
-        )
-    return found.scores
+        return evaluate.assess(model, study.labelled(), progress=not silent)
 
 
 def assessment_json(model: Any) -> dict[str, Any]:
     """Scores of left-out sites and the verdict on them, as plain values."""
     import json
 
+    from dapdag.evaluate.clinical.stored import score_rows
     from dapdag.report.verdict import verdict_json, verdict_of
 
-    if model.assessment_ is None:
+    scores = score_rows(model.assessment_)
+    if scores is None:
         return {}
-    verdict = verdict_of(model.assessment_)
+    verdict = verdict_of(scores)
     return {
-        "assessment": json.loads(model.assessment_.to_json(orient="records")),
+        "assessment": json.loads(scores.to_json(orient="records")),
         "verdict": None if verdict is None else verdict_json(verdict),
     }
 
@@ -43,17 +38,19 @@ def assessment_json(model: Any) -> dict[str, Any]:
 def show_assessment(model: Any) -> None:
     """Scores by site, and the verdict in words."""
     from dapdag._runtime.text import fixed
+    from dapdag.evaluate.clinical.stored import score_rows
     from dapdag.report.verdict import verdict_of
 
     from ._show import print_lines, print_table
 
-    if model.assessment_ is None:
+    scores = score_rows(model.assessment_)
+    if scores is None:
         print_lines("How well a new site is predicted was not assessed: fit with --assess.")
         return
-    shown = [m for m in ("log_loss", "auc", "rmse", "r2") if m in set(model.assessment_["metric"])]
-    for metric in shown:
-        scores = model.assessment_[model.assessment_["metric"] == metric]
-        wide = scores.pivot_table("value", index="target", columns="method", sort=False)
+    for metric in [m for m in ("log_loss", "auc", "rmse", "r2") if m in set(scores["metric"])]:
+        wide = scores[scores["metric"] == metric].pivot_table(
+            "value", index="target", columns="method", sort=False
+        )
         print_table(
             ["site left out", *map(str, wide.columns)],
             [[str(site), *(fixed(v, 3) for v in row)] for site, row in wide.iterrows()],
@@ -61,7 +58,7 @@ def show_assessment(model: Any) -> None:
             numbers=range(1, 1 + wide.shape[1]),
             most=25,
         )
-    verdict = verdict_of(model.assessment_)
+    verdict = verdict_of(scores)
     if verdict is not None:
         for sentence in verdict.sentences():
             print_lines(sentence)

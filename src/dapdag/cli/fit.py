@@ -31,6 +31,7 @@ from ._shared import (
     silently,
     tell,
 )
+from ._tune import tuned
 
 if TYPE_CHECKING:
     from dapdag.io import Study
@@ -66,6 +67,13 @@ def fit(
         bool,
         typer.Option("--assess", help="Also predict each site from the others, for the report."),
     ] = False,
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="Try a few settings first, by sites that are left out."),
+    ] = False,
+    tune_minutes: Annotated[
+        float, typer.Option(metavar="N", help="After so many no further setting is tried.")
+    ] = 60.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what was read, and stop.")
     ] = False,
@@ -124,6 +132,10 @@ def fit(
         if as_json:
             print_json(_schema(study))
         return
+    search: dict[str, Any] = {}
+    if tune:
+        say_step("Trying settings on sites that are left out")
+        model, search = tuned(model, study, tune_minutes, silent)
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
     told = {
@@ -151,7 +163,7 @@ def fit(
             raise
         save_model(model, output)
     if as_json:
-        about = {**_training(model, seconds), **assessment_json(model)}
+        about = {**_training(model, seconds), **search, **assessment_json(model)}
         print_json({**_schema(study), **about, "model": str(output)})
     elif not quiet:
         _show_training(model, seconds)

@@ -14,6 +14,7 @@ from .. import plotting
 from .._runtime.files import atomic_write_bytes, atomic_write_text
 from ..estimators import DAPDAGClassifier
 from .case import Demo
+from .picture import draw_demo
 
 DPI = 150
 RIM = 0.12  # inches around every panel
@@ -83,12 +84,8 @@ def _true_environments(demo: Demo) -> dict[str, float]:
 
 
 def _together(demo: Demo) -> bytes:
-    figure = _figure((13.0, 9.4))
-    axes = figure.subplots(2, 2)
-    draw_environments(demo, axes[0, 0])
-    draw_graph(demo, axes[0, 1])
-    draw_true_vs_inferred(demo, axes[1, 0])
-    draw_predictions(demo, axes[1, 1])
+    figure = _figure((14.0, 8.6))
+    draw_demo(demo, figure)
     return _png(figure)
 
 

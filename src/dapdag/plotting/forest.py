@@ -45,7 +45,7 @@ def plot_forest(
     about = STATISTICS[statistic]
     n = len(sites)
     ax = style.axes(ax, (8.4, 1.7 + 0.3 * (n + 2)))
-    low, high = _limits(sites, pooled, about.null)
+    low, high = forest_limits(sites, pooled, about.null)
     if about.null is not None:
         ax.axvline(about.null, color=style.GREY, linewidth=1, zorder=1)
     if np.isfinite(pooled["estimate"]):
@@ -62,7 +62,9 @@ def plot_forest(
     return ax
 
 
-def _limits(sites: pd.DataFrame, pooled: pd.Series, null: float | None) -> tuple[float, float]:
+def forest_limits(
+    sites: pd.DataFrame, pooled: pd.Series, null: float | None
+) -> tuple[float, float]:
     """Ends of the axis: all estimates and the mean; intervals as far as they are not too long."""
     points = [*sites["estimate"], pooled["low"], pooled["high"], np.nan if null is None else null]
     points = [v for v in points if np.isfinite(v)]

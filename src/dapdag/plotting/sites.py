@@ -1,12 +1,18 @@
 """A site over time, and why it differs from another."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from dapdag.explain import SiteDifference, Track
 from dapdag.plotting import style
 from dapdag.plotting.labels import shortened
+
+if TYPE_CHECKING:
+    from dapdag.explain import SiteDifference, Track
 
 ROW_HEIGHT = 0.4  # inches
 

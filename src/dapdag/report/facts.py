@@ -19,9 +19,12 @@ from .._sklearn.sites import adapt
 from ..data.schema import Column, cell_faults, describe_column
 from ..data.summaries import cells_summary
 from ..effects import EnvironmentEffects, column_variables, environment_effects
+from ..evaluate.clinical.stored import Assessed, from_assessment, score_rows
+from ..evaluate.clinical.validation import Validation
 from ..evaluate.prediction import COVERAGE
 from ..record import Record
 from .scores import NewScores, score_new
+from .validated import validated_new
 
 Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
@@ -51,6 +54,7 @@ class New:
     ids: list[str]  # names of the rows, or their numbers
     truth: NDArray | None  # labels, where known
     scores: NewScores | None
+    validation: Validation | None = None  # of the predictions, where labels are known
 
     @property
     def rows(self) -> int:
@@ -79,6 +83,7 @@ class Facts:
     interrupted: bool
     assessment: pd.DataFrame | None
     new: New | None
+    validated: Assessed | None = None  # statistics of the left-out sites, where they were kept
 
     def __post_init__(self) -> None:
         absent = [] if self.assessment is None else set(ASSESSED) - set(self.assessment)
@@ -140,7 +145,8 @@ def gather(
         effect_owner=column_variables(table),
         history=model.history_,
         interrupted=bool(model.fitted_.interrupted),
-        assessment=model.assessment_,
+        assessment=score_rows(model.assessment_),
+        validated=from_assessment(model.assessment_),
         new=None if X is None else _new(model, X, sample_domain, y, ids),
     )
 
@@ -182,6 +188,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         ids=_names(ids, len(sites.frame)),
         truth=truth,
         scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
+        validation=validated_new(model, truth, mean, probability, [domains[c] for c in codes]),
     )
 
 

@@ -22,6 +22,47 @@
   document.querySelectorAll("details").forEach((part) => part.addEventListener("toggle", settle));
   settle();
 
+  // Every table can be copied as text, or taken away as CSV.
+  const cells = (table) => [...table.rows].map((row) => [...row.cells].map((c) => c.textContent.trim()));
+  const csv = (rows) => rows.map((row) => row.map((text) => (
+    /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text
+  )).join(",")).join("\n") + "\n";
+  const button = (label, name, action) => {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = label;
+    made.setAttribute("aria-label", label + ": " + name);
+    made.addEventListener("click", () => action(made));
+    return made;
+  };
+  const copy = (text, made) => {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    made.textContent = done ? "Copied" : "Could not copy";
+    setTimeout(() => { made.textContent = "Copy as text"; }, 1500);
+  };
+  const save = (text, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(["\ufeff" + text], { type: "text/csv" }));
+    link.download = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") + ".csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  document.querySelectorAll(".scroll > table").forEach((table) => {
+    const name = table.caption ? table.caption.textContent.trim() : "table";
+    const tools = document.createElement("div");
+    tools.className = "table-tools";
+    tools.append(
+      button("Copy as text", name, (made) => copy(cells(table).map((r) => r.join("\t")).join("\n"), made)),
+      button("CSV", name, () => save(csv(cells(table)), name)),
+    );
+    table.parentElement.after(tools);
+  });
+
   if (!source || !graph || !panel || !choice) return;
   document.documentElement.classList.add("scripted");
   const variables = JSON.parse(source.textContent);

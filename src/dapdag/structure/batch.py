@@ -12,6 +12,7 @@ from dapdag.structure.dictionary import NORMAL_TARGET, TARGET, Dictionary, Layou
 from dapdag.structure.statistics import Array
 
 N_TARGETS = 2
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +92,21 @@ class Batch:
             out[:, m] = np.take(whole, flat)
         return out
 
-    def total(self, weight: Array | None, power: int = 0) -> Array:
-        """Σ w e^power G over sites at positions e: [sets, terms, terms]."""
+    def total(
+        self,
+        weight: Array | None,
+        power: int = 0,
+        rows: NDArray[np.intp] | slice = _ALL,
+        columns: NDArray[np.intp] | slice = _ALL,
+    ) -> Array:
+        """Σ w e^power G over sites at positions e, or a block of it: [sets, rows, columns]."""
         if weight is None:
-            return np.take(self.dictionary.site_sums[power], self._flat)
-        n_sets, n_sites, n_all, _ = self.gram.shape
+            flat = self._flat[:, rows][:, :, columns]
+            return np.take(self.dictionary.site_sums[power], flat)
+        block = self.gram[:, :, rows][..., columns]
+        n_sets, n_sites, *shape = block.shape
         scaled = (weight * self.position**power)[:, None, :]
-        sums = scaled @ self.gram.reshape(n_sets, n_sites, n_all**2)
-        return np.asarray(sums.reshape(n_sets, n_all, n_all))
+        return np.asarray((scaled @ block.reshape(n_sets, n_sites, -1)).reshape(n_sets, *shape))
 
     def take(self, which: NDArray[np.intp]) -> Batch:
         """Some of the sets."""

@@ -116,7 +116,8 @@ LOGISTIC_MAIN = 4
 # Nats that an edge has to be worth, besides log d: with d variables, about one in d of the pairs
 # is joined in a sparse graph.
 EDGE_PENALTY = 2.7
-# Share of what an approximate mechanism explains that every parent costs besides.
+# Share of what an approximate mechanism explains that every further parent costs besides. The
+# first one costs nothing: a curve and its nearly linear inverse compete on equal terms.
 MISFIT = 0.01
 # Features of each column in the pairwise screen: linear, curved, skewed.
 SCREEN_FEATURES = 3

@@ -170,7 +170,7 @@ class NumericTarget:
         for it.
         """
         approximate = ~np.isin(choice.model, EXACT_MODELS) | c.APPROXIMATE_LEVELS[choice.level]
-        share = c.MISFIT * len(parent_sets[0]) * approximate
+        share = c.MISFIT * max(len(parent_sets[0]) - 1, 0) * approximate
         score = choice.value - share * np.maximum(choice.value - self._alone, 0.0)
         for k, parents in enumerate(parent_sets):
             self._known[parents] = choice.take(np.array([k]))

@@ -7,6 +7,7 @@ With K = Φ_rᵀΦ_r + V_r⁻¹ at a site, integrating its effects out of a Gram
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,14 @@ class SiteFit:
     total: Array  # [sets, terms, terms]
     log_det: Array  # [sets]
     terms: NDArray[np.intp]
-    inverse: Array  # [sets, sites, effects, effects]: L⁻¹ of K = Φ_rᵀΦ_r + V_r⁻¹ = L Lᵀ
+    factor: Array  # [sets, sites, effects, effects]: L of K = Φ_rᵀΦ_r + V_r⁻¹ = L Lᵀ
     cross: Array  # [sets, sites, effects, terms]
     along: SiteFit | None = None  # effects along the axis: one "site"
+
+    @cached_property
+    def inverse(self) -> Array:
+        """L⁻¹, of the shape of L."""
+        return _inverse(self.factor)
 
 
 def integrate_sites(batch: Batch, level: int, weight: Array | None, relaxed: Array) -> SiteFit:
@@ -64,10 +70,10 @@ def integrate_sites(batch: Batch, level: int, weight: Array | None, relaxed: Arr
         return first
     # effects along the axis: what the sites' own intercepts leave of Σ e Φ_rᵀΦ and Σ e² Φ_rᵀΦ_r
     intercept = cross[:, :, 0]  # [sets, sites, terms]
-    scaled = intercept * (first.inverse[..., 0, 0] ** 2 * batch.position)[..., None]
-    rows = batch.total(weight, 1)[:, shared] - scaled[..., shared].mT @ intercept
-    scaled = scaled[..., shared] * batch.position[:, None]
-    own = batch.total(weight, 2)[:, shared[:, None], shared] - scaled.mT @ intercept[..., shared]
+    scaled = intercept[..., shared] * (batch.position / first.factor[..., 0, 0] ** 2)[..., None]
+    rows = batch.total(weight, 1, shared) - scaled.mT @ intercept
+    scaled = scaled * batch.position[:, None]
+    own = batch.total(weight, 2, shared, shared) - scaled.mT @ intercept[..., shared]
     second = _eliminate(first.total, rows[:, None], shared, prior[:, 1:], own[:, None])
     return replace(first, total=second.total, log_det=first.log_det + second.log_det, along=second)
 
@@ -77,13 +83,37 @@ def _eliminate(
 ) -> SiteFit:
     """Integrate out effects with Gram rows `cross` [sets, sites, effects, terms]."""
     K = cross[:, :, :, terms] if own is None else own
-    K[:, :, np.arange(len(terms)), np.arange(len(terms))] += prior[:, None, :]
-    L = np.linalg.cholesky(K) if len(terms) > 1 else np.sqrt(K)
+    diagonal = np.arange(len(terms))
+    K[:, :, diagonal, diagonal] += prior[:, None, :]
+    if own is None:
+        L = np.asarray(np.linalg.cholesky(K) if len(terms) > 1 else np.sqrt(K))
+        stacked = _inverse(L) @ cross
+    else:
+        L, stacked = _factor_with(K, cross, 2 * np.trace(total, axis1=1, axis2=2) + 1)
     log_diagonal = 2 * np.log(np.diagonal(L, axis1=2, axis2=3)) - np.log(prior)[:, None, :]
-    inverse = np.linalg.inv(L) if len(terms) > 1 else 1 / L
-    stacked = (inverse @ cross).reshape(len(total), -1, total.shape[-1])
+    stacked = stacked.reshape(len(total), -1, total.shape[-1])
     left = total - stacked.mT @ stacked
-    return SiteFit(left, log_diagonal.sum(axis=(1, 2)), terms, inverse, cross)
+    return SiteFit(left, log_diagonal.sum(axis=(1, 2)), terms, L, cross)
+
+
+def _inverse(L: Array) -> Array:
+    return np.asarray(np.linalg.inv(L) if L.shape[-1] > 1 else 1 / L)
+
+
+def _factor_with(K: Array, cross: Array, bound: Array) -> tuple[Array, Array]:
+    """L and L⁻¹ cross by one factor of a larger matrix, which is faster for many effects.
+
+    The eigenvalues of crossᵀ K⁻¹ cross are below `bound` [sets].
+    """
+    n, size = K.shape[-1], K.shape[-1] + cross.shape[-1]
+    joint = np.zeros((*K.shape[:-2], size, size))
+    joint[..., :n, :n] = K
+    joint[..., n:, :n] = cross.mT
+    # only L left of this diagonal is read, which is the same for any above the bound
+    rest = np.arange(n, size)
+    joint[..., rest, rest] = bound[:, None, None]
+    L = np.linalg.cholesky(joint)
+    return L[..., :n, :n], L[..., n:, :n].mT
 
 
 def posterior_effects(sites: SiteFit, residual: Array) -> Array:

@@ -271,6 +271,5 @@ def _record(
 ) -> Record:
     sources = sample.domain_labels[: sample.n_sources]
     rows = np.bincount(sample.domain)[: sample.n_sources]
-    scale = float(np.sqrt(np.mean(model.label_scale**2)))
-    heldout = make_heldout(model.table, blocks, means, rows, scale)
+    heldout = make_heldout(model.table, blocks, means, rows)
     return make_record(model.table, sample.X, sample.y, sample.domain, sources, settings, heldout)

@@ -18,7 +18,7 @@ from ..data.layout import sizes_of
 from ..data.schema import cell_faults, describe_column
 from ..data.summaries import cells_summary, column_summary
 from ..data.table import Table
-from ..inference.reliability import interval_coverage, quantile_bins
+from ..inference.reliability import quantile_bins
 from ..record import Heldout, Record, Source
 from .settings import Settings
 
@@ -74,12 +74,11 @@ def make_heldout(
     blocks: Blocks,
     means: NDArray[np.floating],
     rows: NDArray[np.int_],
-    scale: float,
 ) -> Heldout | None:
     """How every member predicted the labelled rows of the sources that it was not trained on.
 
     `blocks` and `means` [members, domains, rows, columns] hold the members' lanes, `rows` the
-    size of every source, `scale` the standard deviation of the standardised label's noise.
+    size of every source.
     """
     domains = slice(0, len(rows))
     present, observed = (
@@ -95,21 +94,18 @@ def make_heldout(
     fewest = FEWEST_ROWS * len(means)
     if len(predicted) < fewest or not np.isfinite(predicted).all():
         return None
-    return _summarised(table.label, predicted, actual.astype(float), scale, fewest)
+    return _summarised(table.label, predicted, actual.astype(float), fewest)
 
 
-def _summarised(
-    label: Variable, means: NDArray, actual: NDArray, scale: float, fewest: int
-) -> Heldout:
-    n, coverage = len(means), []
+def _summarised(label: Variable, means: NDArray, actual: NDArray, fewest: int) -> Heldout:
+    n = len(means)
     if not isinstance(label, Discrete):
-        coverage = interval_coverage(actual[:, 0], means[:, 0], np.full(n, scale))
         predicted, true = label.decode(means), label.decode(actual)
     elif label.kind == "binary":
         predicted, true = means[:, 0], actual[:, 0]
     else:
         predicted, true = means.max(1), actual[np.arange(n), means.argmax(1)]
-    return Heldout(n, tuple(quantile_bins(true, predicted, fewest=fewest)), tuple(coverage))
+    return Heldout(n, tuple(quantile_bins(true, predicted, fewest=fewest)))
 
 
 def _settings(settings: Settings) -> dict[str, Any]:

@@ -36,6 +36,31 @@ def _with_base(*choices: tuple[dict[str, Any], str | None]) -> Grid:
     return tuple({"settings": settings, "base": base} for settings, base in choices)
 
 
+_LIGHTGBM: Grid = _settings(
+    {},
+    {"num_leaves": 15},
+    {"min_child_samples": 60},
+    {"reg_lambda": 10.0, "colsample_bytree": 0.7},
+    {"learning_rate": 0.02, "n_estimators": 2000},
+    {"num_leaves": 7, "min_child_samples": 60},
+)
+_CATBOOST: Grid = _settings(
+    {},
+    {"depth": 4},
+    {"depth": 8},
+    {"l2_leaf_reg": 10.0},
+    {"learning_rate": 0.02, "iterations": 2000},
+    {"depth": 4, "l2_leaf_reg": 10.0},
+)
+_GPBOOST: Grid = _settings(
+    {},
+    {"num_leaves": 31},
+    {"num_leaves": 7},
+    {"min_data_in_leaf": 60},
+    {"lambda_l2": 10.0},
+    {"learning_rate": 0.02},
+)
+
 GRIDS: dict[str, Grid] = {
     "dapdag": _ENVIRONMENT,
     "dapdag-b": _ENVIRONMENT,
@@ -68,14 +93,12 @@ GRIDS: dict[str, Grid] = {
         {"learning_rate": 0.02, "max_iter": 1000},
         {"max_leaf_nodes": 7, "min_samples_leaf": 60},
     ),
-    "lightgbm": _settings(
-        {},
-        {"num_leaves": 15},
-        {"min_child_samples": 60},
-        {"reg_lambda": 10.0, "colsample_bytree": 0.7},
-        {"learning_rate": 0.02, "n_estimators": 2000},
-        {"num_leaves": 7, "min_child_samples": 60},
-    ),
+    "lightgbm": _LIGHTGBM,
+    "lightgbm-sites": _LIGHTGBM,
+    "catboost": _CATBOOST,
+    "catboost-sites": _CATBOOST,
+    "gpboost": _GPBOOST,
+    "gpboost-sites": _GPBOOST,
     "forest": _settings(
         {},
         {"min_samples_leaf": 1},

@@ -40,7 +40,13 @@ def decision_curve(y: Array, p: Array, thresholds: tuple[float, ...] = THRESHOLD
 
 
 def useful_thresholds(curve: pd.DataFrame) -> tuple[float, float] | None:
-    """First and last threshold at which the model beats treating all and treating none."""
+    """The longest range of thresholds at which the model beats treating all and treating none."""
     best = curve[["treat_all", "treat_none"]].max(axis=1)
-    better = curve.loc[curve["net_benefit"] > best + 1e-12, "threshold"]
-    return (float(better.min()), float(better.max())) if len(better) else None
+    better = (curve["net_benefit"] > best + 1e-12).to_numpy()
+    thresholds = curve["threshold"].to_numpy(dtype=np.float64)
+    starts = np.flatnonzero(better & ~np.concatenate([[False], better[:-1]]))
+    ends = np.flatnonzero(better & ~np.concatenate([better[1:], [False]]))
+    if not len(starts):
+        return None
+    longest = int(np.argmax(thresholds[ends] - thresholds[starts]))
+    return float(thresholds[starts[longest]]), float(thresholds[ends[longest]])

@@ -3,7 +3,7 @@
 from ..._runtime.text import number, percent, plural
 from ...inference.reliability import calibration_error
 from ..charts import predicted_against_observed, reliability
-from ..facts import Facts
+from ..facts import COVERAGE, Facts
 from ..markup import Markup, figure, markup, paragraph, table, tag
 
 FEW_ROWS = 50
@@ -69,13 +69,27 @@ def _axes(facts: Facts) -> tuple[str, str]:
 
 
 def _coverage(facts: Facts) -> Markup | None:
-    found = facts.record.heldout
-    if found is None or not found.coverage:
+    """At sites that were left out: rows of known sites set the width of the intervals."""
+    if facts.classes is not None:
         return None
+    scores = facts.assessment
+    own = None if scores is None or not len(scores) else scores["method"].iloc[0]
+    if scores is None or not ((scores["metric"] == "coverage") & (scores["method"] == own)).any():
+        return paragraph(
+            "How many outcomes the intervals hold was not assessed: that needs sites that were "
+            "left out (",
+            tag("code", "dapdag fit DATA --assess …"),
+            ").",
+            class_="note",
+        )
+    chosen = scores[(scores["metric"] == "coverage") & (scores["method"] == own)]
+    by_site = chosen.groupby("target", sort=False)["value"].mean().dropna()
+    rows = [[str(site), percent(float(share))] for site, share in by_site.items()]
+    rows.append([tag("strong", "Mean"), tag("strong", percent(float(by_site.mean())))])
     return table(
-        ["Interval", "Outcomes inside"],
-        [[percent(c.level), percent(c.observed)] for c in found.coverage],
-        "Coverage of the intervals on rows of known sites that were held out",
+        ["Site left out", f"Outcomes inside their {percent(COVERAGE)} interval"],
+        rows,
+        f"Coverage of the {percent(COVERAGE)} intervals at sites that were left out",
         numeric=[1],
         class_="narrow",
     )
