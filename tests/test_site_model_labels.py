@@ -10,7 +10,7 @@ from test_site_model import answers, case, classes, mixed_rows, numbers  # noqa:
 
 import dapdag
 from dapdag.inference.label_learning import learn_correction, learn_weights
-from dapdag.inference.labels import SiteVariation, link, unlink
+from dapdag.inference.labels import SiteVariation, level_scale, link, unlink
 
 USUAL = SiteVariation(0.25, 0.04, 8)
 
@@ -26,7 +26,16 @@ def test_few_sources_do_not_claim_that_sites_are_alike():
     for kind in ("binary", "continuous"):
         none, few, many = (SiteVariation.of(0.0, n, kind).intercept for n in (0, 3, 60))
         assert none > few > many > 0
-    assert SiteVariation.of(0.6, 60, "binary").intercept == pytest.approx(0.6, rel=0.03)
+    assert SiteVariation.of(0.6, 60, "binary").intercept == pytest.approx(0.6, rel=0.06)
+
+
+def test_the_level_of_a_site_moves_less_than_its_rows():
+    rng = np.random.default_rng(0)
+    eta = rng.normal(-2, 3, 100_000)
+    mean, moved = (expit(eta + a)[:, None] for a in (0.0, 0.01))
+    change = (logit(moved.mean()) - logit(mean.mean())) / 0.01
+    assert level_scale(mean, "binary") == pytest.approx(1 / change**2, rel=0.02)
+    assert level_scale(rng.normal(size=(5, 1)), "continuous") == 1.0
 
 
 @pytest.mark.parametrize("kind", ["continuous", "binary", "categorical"])

@@ -99,7 +99,7 @@ class SiteModel(MixedTableEstimator):
         It counts that sites differ, as left-out sources did, and the sampling of the rows' labels.
         """
         model, site, label = self.known_.model, self.known_.estimate, self._label(X)
-        spread = Spread.at(model, site, coverage)
+        spread = Spread.at(model, site, label, coverage)
         return self._in_units(uncertainty.mean_interval(model, site, label, spread))
 
     def expected_gain(self, n_labels: int) -> float:
@@ -274,11 +274,11 @@ class SiteClassifier(ClassifierMixin, SiteModel):
         """
         check_is_fitted(self)
         model, site = self.known_.model, self.known_.estimate
-        spread = Spread.at(model, site, coverage)
         frame = self._checked(X)
         rows = encode(model.table, *model.table.encode(frame), None)
         with compilation_cache():
             label = self.known_.score(frame)
+            spread = Spread.at(model, site, label, coverage)
             return probability_interval(model, site, rows, label, spread)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:

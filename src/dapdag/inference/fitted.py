@@ -19,7 +19,7 @@ from ..model.mechanisms import Blanket
 from ..record import Record
 from .combination import Combination
 from .graph_expert import EffectPrior
-from .labels import SiteVariation
+from .labels import SiteVariation, level_scale
 from .missing import MissingEffects
 from .recalibration import Calibration
 
@@ -57,11 +57,13 @@ class FittedModel:
     label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()
 
-    @property
-    def site_variation(self) -> SiteVariation:
-        """How far predictions for a new site may be off, on the scale of the link."""
-        found = self.calibration
-        return SiteVariation.of(found.between, found.n_sites, self.table.label.kind)
+    def site_variation(self, mean: NDArray[np.float64]) -> SiteVariation:
+        """How far predictions for a new site may be off, on the scale of the link.
+
+        `mean` [rows, label columns] are some of them.
+        """
+        found, kind = self.calibration, self.table.label.kind
+        return SiteVariation.of(found.between * level_scale(mean, kind), found.n_sites, kind)
 
     @functools.cached_property
     def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -51,7 +51,7 @@ def add_labels(
     label, kind = score_rows(model, site, labelled), model.table.label.kind
     variance = 1.0 if label.variance is None else within_sites(model, site, label)
     about = label.mean, _truth(model, labelled), feature_inputs(model, labelled)
-    correction = learn_correction(*about, kind, variance, model.site_variation)
+    correction = learn_correction(*about, kind, variance, model.site_variation(label.mean))
     site = replace(site, correction=correction)
     return site, score_rows(model, site, rows)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
-from ..model.constants import LEAST_PROBABILITY, VARIATION_PRIOR
+from ..model.constants import LEAST_PROBABILITY, VARIATION_PRIOR, VARIATION_SOURCES
 
 Array = NDArray[np.float64]
 
@@ -38,13 +38,16 @@ class SiteVariation:
 
     @staticmethod
     def of(variance: float, sources: int, kind: str) -> "SiteVariation":
-        """From the variance of the level between left-out sources.
+        """From the variance of the intercept between left-out sources.
 
-        Two pseudo-sources with the usual variance keep few sources from claiming that there is
-        none; the slope's variance is the usual one.
+        Pseudo-sources with the usual variance keep few sources from claiming that there is none;
+        the slope's variance is the usual one.
         """
         intercept, slope = VARIATION_PRIOR[_family(kind)]
-        return SiteVariation((sources * variance + 2 * intercept) / (sources + 2), slope, sources)
+        n = sources + VARIATION_SOURCES
+        return SiteVariation(
+            (sources * variance + VARIATION_SOURCES * intercept) / n, slope, sources
+        )
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,19 @@ def link(mean: Array, kind: str) -> Array:
     every = np.concatenate([1 - mean, mean], axis=1) if kind == "binary" else mean
     logs = np.log(np.clip(every, LEAST_PROBABILITY, 1.0))
     return np.asarray(logs[:, 1:] - logs[:, :1])
+
+
+def level_scale(mean: Array, kind: str) -> float:
+    """Variance of the intercept for a variance of 1 of a site's level.
+
+    The level of classes is the log-odds of their prevalence π̄, which moves less than those of
+    every row: by mean p(1 − p) / (π̄ (1 − π̄)) for an intercept of 1.
+    """
+    if _family(kind) == "numbers":
+        return 1.0
+    within = (mean * (1 - mean)).mean(0)
+    whole = mean.mean(0) * (1 - mean.mean(0))
+    return float(np.mean((whole / np.maximum(within, 1e-6)) ** 2))
 
 
 def unlink(eta: Array, kind: str) -> Array:

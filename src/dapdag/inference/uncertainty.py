@@ -12,7 +12,7 @@ from scipy.special import expit
 from scipy.stats import t as t_distribution
 
 from ..data.layout import Encoded
-from ..model.constants import LEAST_PROBABILITY
+from ..model.constants import LEAST_PROBABILITY, VARIATION_SOURCES
 from .fitted import FittedModel
 from .labels import link
 from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
@@ -32,13 +32,15 @@ class Spread:
     quantile: float  # of a standardised deviation, for a central interval
 
     @staticmethod
-    def at(model: FittedModel, site: SiteEstimate, coverage: float) -> "Spread":
+    def at(
+        model: FittedModel, site: SiteEstimate, label: LabelDistribution, coverage: float
+    ) -> "Spread":
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-        variation, found = model.site_variation, site.correction
+        variation, found = model.site_variation(label.mean), site.correction
         intercept = variation.intercept if found is None else found.intercept_variance
-        # The variance was estimated from so many sources, and two of the prior's.
-        quantile = t_distribution.ppf(0.5 + coverage / 2, variation.sources + 2)
+        dof = variation.sources + VARIATION_SOURCES
+        quantile = t_distribution.ppf(0.5 + coverage / 2, dof)
         return Spread(intercept, variation.slope, float(quantile))
 
 
@@ -98,7 +100,7 @@ def expected_gain(
     """
     if n_labels < 0:
         raise ValueError(f"n_labels must be 0 or more, not {n_labels}")
-    variation, kind = model.site_variation, model.table.label.kind
+    variation, kind = model.site_variation(label.mean), model.table.label.kind
     eta = link(label.mean, kind)
     if label.variance is not None:
         information = np.full(eta.shape, 1.0 / within_sites(model, site, label))
