@@ -152,7 +152,16 @@ def test_every_experiment_is_listed() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     reference = "\n".join(text_of(page) for page in PAGES if page.startswith("api/"))
-    for name in ("", "datasets", "baselines", "evaluate", "plotting", "io", "graph_baselines"):
+    for name in (
+        "",
+        "datasets",
+        "baselines",
+        "evaluate",
+        "plotting",
+        "io",
+        "graph_baselines",
+        "explain",
+    ):
         module = importlib.import_module(f"dapdag.{name}".rstrip("."))
         public = set(module.__all__) - {"__version__"}
         assert [n for n in public if not re.search(rf"\b{n}\b", reference)] == []

@@ -25,12 +25,14 @@ class WithEnvironments(NetworkEstimator):
         super()._adopt(fit, sources)
         self.source_environments_ = self.coordinates_.describe_sources(list(sources))
 
-    def at(self, X: Any) -> SiteModel:
+    def at(self, X: Any, y: Any = None) -> SiteModel:
         """The site whose rows `X` are: its E, mechanisms and weights, inferred once and kept.
 
-        The `SiteModel` then predicts any rows of the site, one at a time if need be.
+        The `SiteModel` then predicts any rows of the site, one at a time if need be. `y` holds the
+        labels that are known there, NaN or None where one is not: they move the predictions as far
+        as sites were found to differ, and with many labels towards a fit of the site's own.
         """
-        return self._site_model().fit(X)
+        return self._site_model().fit(X, y)
 
     def _site_model(self, known: KnownSite | None = None) -> SiteModel:
         """A site of this model: one that is known, or one to be fitted to its rows."""

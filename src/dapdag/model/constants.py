@@ -141,6 +141,21 @@ LEAST_PROPORTION = 1e-6
 # encoder's sums is computed on these. Not measured: more than any of the limits above and below.
 SITE_ROWS = 4096
 
+# Some labels of a new site. Measured together by: benchmarks/labels.py.
+
+# Variance between sites of the intercept and of the slope of predictions on the scale of the link
+# (standard deviations of the label; log-odds) that counts like that many left-out sources: these
+# were not left out by encoder and graph, and so vary less than new sites do.
+# Measured by: benchmarks/sites.py means.
+VARIATION_PRIOR = {"numbers": (0.1, 0.04), "classes": (0.25, 0.04)}
+VARIATION_SOURCES = 4
+# Nats that a change of the experts' weights by 1 costs: what the left-out sources count for.
+WEIGHT_PRIOR = 10.0
+# Labels from which a site's own fit is tried, folds that judge it, random Fourier features beside
+# the linear ones, and variances of the function that are tried.
+FEWEST_OWN, OWN_FOLDS, OWN_FUNCTIONS = 50, 5, 128
+OWN_SPREADS = (0.01, 0.1, 1.0, 10.0)
+
 # E at a new site.
 
 # A posterior whose standard deviation is below this share of the spread of the sources' E adds no
