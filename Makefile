@@ -4,14 +4,23 @@ PYTEST_ARGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
+# What the oldest versions could break: data frames, scikit-learn's interface, files, the command line.
+# Old versions may be deprecated by others that are newer: not ours to mend.
+LOWEST_ARGS ?= -n 2 --dist loadfile -q -W ignore::DeprecationWarning -W ignore::FutureWarning \
+  tests/test_data_table.py tests/test_io_reading.py \
+  tests/test_io_study.py tests/test_io_new_rows.py tests/test_estimators.py \
+  tests/test_estimators_tables.py tests/test_estimators_sklearn.py tests/test_persistence.py \
+  tests/test_cli_model.py tests/test_cli_files.py tests/test_report_page.py tests/test_structure_search.py \
+  tests/test_plotting_graphs.py tests/test_package.py
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format typecheck docs clean
+.PHONY: help demo test test-lowest lint format typecheck docs dist clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.core ## train on synthetic sites, predict at a new one, draw the graph
 	$(BIN)/dapdag demo
@@ -33,6 +42,15 @@ typecheck: $(VENV)/.dev ## check the types of src
 docs: $(VENV)/.docs ## build the manual into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 	@echo "The manual: docs/_build/html/index.html"
+
+dist: $(VENV)/.dist ## build wheel and sdist, check them, try the wheel in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build -q --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	PYTHON=$(PYTHON) .ci/smoke dist/*.whl constraints.txt
+
+test-lowest: $(LOWEST)/.test ## run tests on the oldest versions of the dependencies
+	DAPDAG_LOWEST=1 $(LOWEST)/bin/python -m pytest $(LOWEST_ARGS)
 
 clean: ## remove caches and build products, keep .venv
 	rm -rf build dist demo-output example-output docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -58,3 +76,13 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dapdag and what builds its manual into $(VENV) (a minute the first time)"
 	@$(INSTALL) -e '.[docs]'
 	@touch $(VENV)/.core $@
+
+$(VENV)/.dist: pyproject.toml constraints.txt | $(BIN)/python
+	@$(INSTALL) build twine
+	@touch $@
+
+$(LOWEST)/.test: pyproject.toml constraints-lowest.txt
+	@echo "Installing the oldest versions into $(LOWEST) (a minute or two)"
+	@$(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check -c constraints-lowest.txt -e '.[test]'
+	@touch $@

@@ -110,3 +110,29 @@ def test_values_that_differ_in_case_only_are_named(tmp_path: Path) -> None:
     done = dapdag("fit", path, *LABELLED, "-o", tmp_path / "model", "--dry-run")
     assert "column 'died': 'Yes' and 'yes' differ in case only" in done.err
     assert "column 'site': 'A' and 'a' differ in case only" in done.err
+
+
+def test_memory_that_is_not_there_is_warned_of_before_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dapdag.cli import _estimate
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    table = tmp_path / "large.csv"
+    with table.open("wb") as file:
+        file.truncate(10**9)  # sparse
+    monkeypatch.setattr(_estimate, "free_memory", lambda: 8e9)
+    for given in (table, tmp_path):
+        _estimate.warn_of_memory([given])
+        said = capsys.readouterr().err
+        assert said.startswith("warning: 1.0 GB of text take about 12.0 GB of memory, and 8.0 GB")
+    monkeypatch.setattr(_estimate, "free_memory", lambda: 64e9)
+    _estimate.warn_of_memory([table])
+    assert capsys.readouterr().err == ""
+
+
+def test_free_memory_is_known_here() -> None:
+    from dapdag.cli._estimate import free_memory
+
+    free = free_memory()
+    assert free is None or 1e6 < free < 1e15

@@ -30,7 +30,16 @@ def python(code: str, **environment: str) -> str:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    loaded = python(f"import sys, dapdag; print([m for m in {HEAVY} if m in sys.modules])")
+    heavy = (*HEAVY, "typer", "rich", "pyarrow", "scipy", "numpy")
+    loaded = python(f"import sys, dapdag; print([m for m in {heavy} if m in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+def test_estimators_load_no_plots_and_no_command_line() -> None:
+    code = (
+        "import sys; from dapdag import DAPDAGRegressor; print([m for m in {} if m in sys.modules])"
+    )
+    loaded = python(code.format(("matplotlib", "typer", "dapdag.report", "dapdag.io", "polars")))
     assert loaded.strip() == "[]"
 
 
@@ -231,3 +240,20 @@ def test_programs_are_forgotten_when_they_take_too_much_room(monkeypatch, tmp_pa
         assert add._cache_size() == kept
     maps.unlink()
     runtime_compile.clear_if_full()  # elsewhere than on Linux there is nothing to count
+
+
+def test_lower_bounds_are_those_that_are_tried() -> None:
+    """`make test-lowest` installs exactly the oldest versions that `pyproject.toml` allows."""
+    import re
+    import tomllib
+
+    root = Path(__file__).parents[1]
+    with (root / "pyproject.toml").open("rb") as file:
+        needed = tomllib.load(file)["project"]["dependencies"]
+    bounds = dict(re.fullmatch(r"([\w-]+)>=([\d.]+)", one).groups() for one in needed)  # type: ignore[union-attr]
+    lines = (root / "constraints-lowest.txt").read_text("utf-8").splitlines()
+    tried = dict(line.split("==") for line in lines if "==" in line)
+    for name, least in bounds.items():
+        found, least_parts = tried[name].split("."), least.split(".")
+        assert found[: len(least_parts)] == least_parts, (name, least, tried[name])
+        assert all(part == "0" for part in found[len(least_parts) :]), (name, tried[name])

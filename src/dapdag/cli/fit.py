@@ -11,6 +11,7 @@ import typer
 from dapdag._runtime.text import significant
 
 from ._assessment import assess_model, assessment_json, show_assessment
+from ._estimate import warn_of_columns, warn_of_memory
 from ._keep import save_interrupted, save_model
 from ._shared import (
     Categorical,
@@ -104,6 +105,7 @@ def fit(
     _check_output(output, [*data, *(unlabelled or ())])
     if target and unlabelled:
         raise ValueError("give --target or --unlabelled, not both")
+    warn_of_memory([*data, *(unlabelled or ())])
     how = reading(separator, decimal, encoding, missing)
     text = [clean(domain)] if domain else []
     rows = read_tables(data, how, text=text)
@@ -136,6 +138,8 @@ def fit(
     if tune:
         say_step("Trying settings on sites that are left out")
         model, search = tuned(model, study, tune_minutes, silent)
+    if not silent:
+        warn_of_columns(study)
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
     told = {

@@ -8,6 +8,7 @@ the others, with a warning.
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -124,7 +125,16 @@ def without_numbers(frame: pd.DataFrame, missing: Collection[str]) -> pd.DataFra
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.utf8_normalize(pc.utf8_trim_whitespace(column), form="NFC")
+    """Cells without blanks around them, letters and their accents composed."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    if pc.all(pc.string_is_ascii(trimmed)).as_py() is not False:
+        return trimmed
+    # Arrow's own normalisation does not compose in all versions.
+    chunks = [
+        pa.array([unicodedata.normalize("NFC", cell) for cell in chunk.to_pylist()], pa.string())
+        for chunk in trimmed.chunks
+    ]
+    return pa.chunked_array(chunks, type=pa.string())
 
 
 def _missing_words(parts: Sequence[pa.ChunkedArray]) -> dict[str, int]:
