@@ -3,6 +3,9 @@
     DAPDAG_DATA=folder python benchmarks/real.py --replicates 3
     python benchmarks/real.py --sets uci_heart sachs --set hidden=32 max_epochs=300
     python benchmarks/real.py --methods linear mlp dapdag-b --variant wide:hidden=32 --rows 500
+    pip install -c constraints.txt -e '.[boosting]'
+    python benchmarks/real.py --rows 100 --methods linear boosting lightgbm lightgbm-sites \\
+        catboost catboost-sites gpboost gpboost-sites dapdag-b
 
 Finished runs are appended to the file of --out, and a rerun goes on from there. The file records
 data and settings, not the code: after a change of the code, --again METHOD … runs it anew. A

@@ -1,9 +1,16 @@
-"""How long a known site takes for one row, and for many.
+"""Known sites: time for one row, coverage of the interval of a site's mean, tests for drift.
 
-    python benchmarks/sites.py
+    python benchmarks/sites.py time
+    python benchmarks/sites.py means --seeds 0:3
+    python benchmarks/sites.py drift --seeds 0:2
+    python benchmarks/sites.py features --seeds 0:3
 
-Median over rows of `SiteModel.predict` or `predict_proba` of one row (a DataFrame of one row),
-warm, beside `predict` of the estimator for the whole site; a fit of default size each.
+`time`: median over rows of `SiteModel.predict` or `predict_proba` of one row (a DataFrame of one
+row), warm, beside `predict` of the estimator for the whole site; a fit of default size each.
+`means`: a fit on 8 simulated sites; the share of 22 further ones whose observed mean label lies in
+the 90 % interval of `mean_interval`. `drift`: sites of 600 rows in 6 periods, half of whose rows
+come from a site with another E in the second case; the share in which `track` rejects at 5 %.
+`features`: a linear model and boosting on the sources with and without `EnvironmentFeatures`.
 """
 
 import argparse
@@ -11,9 +18,14 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss, r2_score
 
-from dapdag import DAPDAGClassifier, DAPDAGRegressor
+from dapdag import DAPDAGClassifier, DAPDAGRegressor, EnvironmentFeatures
 from dapdag.datasets import make_classification_domains, make_maggic_like, make_regression_domains
+from dapdag.explain import track
 
 CASES = {
     "regression": (DAPDAGRegressor, make_regression_domains, 9),
@@ -64,11 +76,105 @@ def measure(case, seed):
     )
 
 
+def simulate_many(case, n_sites, n_rows, seed):
+    """A model of the first 8 sites, and (rows, labels, E) of the others."""
+    make_estimator, make_data, _ = CASES[case]
+    data = make_data(n_domains=n_sites, n_samples=n_rows, random_state=seed)
+    sources = np.isin(data.sample_domain, range(8))
+    model = make_estimator(random_state=seed)
+    model.fit(data.X[sources], data.y[sources], sample_domain=data.sample_domain[sources])
+    others = []
+    for domain in range(8, n_sites):
+        own = data.sample_domain == domain
+        X, y = (part[own].reset_index(drop=True) for part in (data.X, data.y))
+        others.append((X, y, float(np.ravel(data.env[domain])[0])))
+    return model, others
+
+
+def means(case, seed):
+    """How many of the new sites have a mean label within its interval."""
+    model, others = simulate_many(case, 30, 300, seed)
+    inside, widths = [], []
+    for X, y, _ in others:
+        interval = model.at(X).mean_interval(X, coverage=0.9)
+        low, high = interval[1] if interval.ndim == 2 else interval
+        inside.append(low <= float(np.mean(y)) <= high)
+        widths.append(high - low)
+    print(
+        f"{case}, seed {seed}: {np.mean(inside):.2f} of {len(inside)} new sites within their 90 % "
+        f"interval, mean width {np.mean(widths):.3f}",
+        flush=True,
+    )
+    return np.mean(inside)
+
+
+def drift(case, seed, replicates=100):
+    """Share of simulated sites in which the test rejects: without a move, and with one."""
+    model, others = simulate_many(case, 20, 1200, seed)
+    rng = np.random.default_rng(seed)
+    time = np.arange(600)
+    still = moved = 0
+    distance = []
+    for _ in range(replicates):
+        one, other = rng.choice(len(others), size=2, replace=False)
+        X = others[one][0].iloc[rng.permutation(1200)[:600]].reset_index(drop=True)
+        still += track(model, X, time, periods=6, permutations=199).moved
+        later = others[other][0].iloc[rng.permutation(1200)[:300]]
+        X = pd.concat([X[:300], later], ignore_index=True)
+        moved += track(model, X, time, periods=6, permutations=199).moved
+        distance.append(abs(others[one][2] - others[other][2]))
+    print(
+        f"{case}, seed {seed}: rejected in {still / replicates:.2f} of {replicates} sites that "
+        f"stayed, in {moved / replicates:.2f} of those whose E moved (by {np.mean(distance):.2f} "
+        "in the mean; the sources' E has standard deviation 1)",
+        flush=True,
+    )
+    return still / replicates
+
+
+def features(case, seed):
+    """R² or log-loss at four new sites, with and without E of the site as a column."""
+    make_estimator, make_data, _ = CASES[case]
+    data = make_data(n_domains=20, n_samples=300, random_state=seed)
+    sources = np.isin(data.sample_domain, range(16))
+    y, truth = data.y[sources], data.y[~sources]
+    maker = EnvironmentFeatures(make_estimator(random_state=seed))
+    with_e = (
+        maker.fit_transform(data.X[sources], y, data.sample_domain[sources]),
+        maker.transform(data.X[~sources], data.sample_domain[~sources]),
+    )
+    tables = {"without": (data.X[sources], data.X[~sources]), "with": with_e}
+    if make_estimator is DAPDAGRegressor:
+        models = {"linear": LinearRegression(), "boosting": HistGradientBoostingRegressor()}
+    else:
+        models = {"linear": LogisticRegression(max_iter=1000)}
+        models["boosting"] = HistGradientBoostingClassifier()
+    found = {}
+    for method, model in models.items():
+        for name, parts in tables.items():
+            rows, new = (pd.get_dummies(part).astype(float) for part in parts)
+            model.fit(rows, y)
+            if make_estimator is DAPDAGRegressor:
+                found[f"{method} {name}"] = r2_score(truth, model.predict(new))
+            else:
+                found[f"{method} {name}"] = log_loss(truth, model.predict_proba(new))
+    text = ", ".join(f"{k} {v:.3f}" for k, v in found.items())
+    print(f"{case}, seed {seed}: {text}", flush=True)
+    return list(found.values())
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--seed", type=int, default=0)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("time", "means", "drift", "features"))
+    parser.add_argument("--cases", nargs="+", choices=list(CASES))
+    parser.add_argument("--seeds", default="0:1", help="first:last+1, below 100")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
-    for name in arguments.cases:
-        measure(name, arguments.seed)
+    run = {"time": measure, "means": means, "drift": drift, "features": features}[arguments.what]
+    simulated_only = ["regression", "classification"]
+    for name in arguments.cases or (list(CASES) if run is measure else simulated_only):
+        found = [run(name, seed) for seed in range(*map(int, arguments.seeds.split(":")))]
+        if run is not measure:
+            print(f"{name}: {np.mean(found, axis=0).round(3)} over {len(found)} fit(s)", flush=True)

@@ -15,7 +15,7 @@ HEAVY = ("jax", "sklearn", "pandas", "matplotlib")
 
 COMMANDS = [
     *("fit", "predict", "adapt", "evaluate", "impute", "inspect", "graph", "environments"),
-    "report",
+    *("track", "report"),
     *("demo", "doctor"),
 ]
 

@@ -64,12 +64,14 @@ def test_statistics_with_intervals(table: Path, tmp_path: Path) -> None:
     statistics, forest = tmp_path / "sites.csv", tmp_path / "forest.svg"
     done = dapdag(
         *arguments(table, "--methods", "prevalence,linear,forest", "--threshold", "0.3"),
+        *("--replicates", "2"),
         *("--statistics", statistics, "--forest", forest),
     )
     assert done.code == 0, done.err
     words = ("c-statistic", "O:E", "slope", "next site", "|calibration|", "Δ log-loss", "threshold")
     assert all(word in done.out for word in words), done.out
     assert "prevalence: the sources' share for everyone" in done.out
+    assert "first of 2 replicates" in done.out
     found = pd.read_csv(statistics)
     assert set(found["target"]) == {*SITES, "all sites", "next site"}
     one = found[(found["method"] == "linear") & (found["statistic"] == "c_statistic")]
@@ -117,7 +119,8 @@ def test_metric_of_the_table_can_be_chosen(table: Path) -> None:
         (["--methods", "linear", "--target", "yorc"], ["yorc", "york"]),
         (["--methods", "linear", "--replicates", "0"], ["replicates", "0"]),
         (["--methods", "linear", "--event", "maybe"], ["event 'maybe'", "'no', 'yes'"]),
-        (["--methods", "linear", "--threshold", "1.5"], ["threshold", "1.5"]),
+        (["--methods", "linear", "--threshold", "1.5"], ["--threshold", "1.5"]),
+        (["--methods", "linear,forest", "--reference", "forst"], ["did you mean 'forest'?"]),
         (["--forest", "forest.doc"], ["forest.doc", ".png"]),
         (["-o", "scores.xlsx"], ["scores.xlsx", ".parquet"]),
         (["--drop", "aeg"], ["did you mean 'age'?"]),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import io
 import re
 import sys
 import warnings
@@ -26,6 +28,8 @@ BRIEF = {
 # Run to their end by test_cli.py and test_doctor.py; here their options are parsed.
 RUN_ELSEWHERE = ("demo", "doctor")
 LANGUAGES = {"python", "sh", "text", "json"}
+# Pages whose blocks of text are what the block of Python above them prints.
+OUTPUTS_SHOWN = ("validation.md",)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +43,15 @@ def test_code_runs_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.chdir(tmp_path)
     settings = sklearn.get_config()
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    blocks, printed = blocks_of(page), None
     try:
-        for block in blocks_of(page):
+        for block in blocks:
+            if page in OUTPUTS_SHOWN and block.language in ("python", "text"):
+                shown = block.code if block.language == "text" else ""
+                assert printed is None or lines_of(printed) == lines_of(shown), block.line
+                printed = None
             if block.language == "python" and block.can_run:
-                run_python(page, block, namespace)
+                printed = run_python(page, block, namespace)
             if block.language == "sh" and block.can_run:
                 for line in block.commands:
                     run_line(Command.of(line), monkeypatch)
@@ -51,13 +60,19 @@ def test_code_runs_as_it_stands(page: str, monkeypatch: pytest.MonkeyPatch, tmp_
         sklearn.set_config(**settings)
 
 
-def run_python(page: str, block: Block, namespace: dict[str, Any]) -> None:
+def lines_of(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip("\n").splitlines()]
+
+
+def run_python(page: str, block: Block, namespace: dict[str, Any]) -> str:
+    """Run a block, and return what it printed."""
     # As many empty lines before it as in the page, so that a traceback shows the page's line.
     code = compile("\n" * (block.line - 1) + block.code, str(DOCS / page), "exec")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as out:
         # What a reader is told about a table is no failure of the page.
         warnings.simplefilter("ignore", DapdagWarning)
         exec(code, namespace)
+    return out.getvalue()
 
 
 def run_line(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +152,16 @@ def test_every_experiment_is_listed() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     reference = "\n".join(text_of(page) for page in PAGES if page.startswith("api/"))
-    for name in ("", "datasets", "baselines", "evaluate", "plotting", "io", "graph_baselines"):
+    for name in (
+        "",
+        "datasets",
+        "baselines",
+        "evaluate",
+        "plotting",
+        "io",
+        "graph_baselines",
+        "explain",
+    ):
         module = importlib.import_module(f"dapdag.{name}".rstrip("."))
         public = set(module.__all__) - {"__version__"}
         assert [n for n in public if not re.search(rf"\b{n}\b", reference)] == []

@@ -10,6 +10,7 @@ import dapdag
 from dapdag import DAPDAGRegressor
 from dapdag.inference.novelty import is_novel, worst_source_losses
 from dapdag.model.constants import NOVEL_ABOVE
+from dapdag.warnings import OutsideWarning
 
 FEATURES = ["x", "z", "v"]
 SMALL = {"n_members": 2, "hidden": 8, "max_epochs": 60, "random_state": 0}
@@ -41,6 +42,23 @@ def test_a_new_site_within_the_range_of_the_sources_is_not_novel(model):
         warnings.simplefilter("error")
         assert not model.environment(new)["outside"].iloc[0]
     assert (model.unexplained(new).iloc[0].dropna() < 0.5).all()
+
+
+def test_a_site_counts_as_outside_only_if_that_is_nearly_certain(model):
+    high = model.source_environments_["E1_mean"].max()
+    with pytest.warns(OutsideWarning, match="of sites like the 8 sources, about 22% do"):
+        far = model.environment(sites([2.6], seed=5)[FEATURES])
+    assert far["outside"].iloc[0] and far["E1_mean"].iloc[0] > high
+    with pytest.warns(OutsideWarning, match="too few rows to tell whether 'new' lies outside"):
+        near = model.environment(sites([1.9], seed=5)[FEATURES])
+    assert near["E1_mean"].iloc[0] > high and not near["outside"].iloc[0]
+
+
+def test_few_rows_say_little_about_e(model):
+    rows = sites([1.2], seed=5)[FEATURES]
+    sd = [model.environment(rows.iloc[:n])["E1_sd"].iloc[0] for n in (1, 10, 150)]
+    assert sd[0] > sd[1] > sd[2]
+    assert sd[0] > 0.8 > 0.4 > sd[2]
 
 
 def test_a_feature_with_another_equation_is_flagged_by_name(model):

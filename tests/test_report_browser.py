@@ -159,3 +159,20 @@ def test_printing_unfolds_everything_and_leaves_out_what_needs_a_screen(page, tm
     assert page.run("document.querySelectorAll('details[open]').length") == 0
     page.pdf(tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes()[:4] == b"%PDF"
+
+
+def test_every_table_can_be_copied_and_saved(page):
+    tables = page.run("document.querySelectorAll('.scroll > table').length")
+    assert tables and page.run("document.querySelectorAll('.table-tools').length") == tables
+    # What is saved is caught before it goes to a file.
+    caught = page.run(
+        "(() => { const kept = []; const make = URL.createObjectURL;"
+        "URL.createObjectURL = (blob) => { kept.push(blob.size); return make(blob); };"
+        "document.addEventListener('click', (e) => {"
+        "if (e.target.download) { kept.push(e.target.download); e.preventDefault(); } });"
+        "document.querySelector('.table-tools button:last-child').click(); return kept.join(); })()"
+    )
+    assert re.fullmatch(r"\d{2,}(,[a-z0-9-]+\.csv)?", caught), caught
+    page.run("document.querySelector('.table-tools button').click()")
+    said = page.run("document.querySelector('.table-tools button').textContent")
+    assert said in ("Copied", "Could not copy")

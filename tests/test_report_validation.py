@@ -72,6 +72,15 @@ def test_left_out_sites_are_shown(found):
     assert "Decision curve" in page and "says little" not in page
 
 
+def test_calibration_is_shown_on_left_out_sites_where_it_was_kept(found):
+    from dapdag.report.sections.calibration import calibration
+
+    facts = with_validation(found)
+    page = calibration(facts)
+    assert "Sites that were left out" in page and "held out of training" not in page
+    assert "held out of training" in calibration(replace(facts, validated=None))
+
+
 def test_few_sites_are_said_to_be_few():
     page = validation(with_validation(assessed(sites=3), classes=["alive", "died"]))
     assert "With 3 sites the prediction interval says little" in page

@@ -7,6 +7,7 @@ from dapdag._runtime.text import (
     counted,
     fine_percent,
     fixed,
+    interval_text,
     level,
     listing,
     number,
@@ -56,3 +57,18 @@ def test_terminals_show_decimals_and_dashes():
 def test_class_names_are_what_people_write() -> None:
     named = [level(v) for v in (1.0, np.float64(2), 0.5, "x", np.True_)]
     assert named == ["1", "2", "0.5", "x", "True"]
+
+
+@pytest.mark.parametrize(
+    "values, text",
+    [
+        ((0.8412, 0.79, 0.88), "0.84 (0.79, 0.88)"),
+        ((-0.2, -0.5, 0.1), "−0.20 (−0.50, 0.10)"),
+        ((float("nan"), 0.5, 0.9), "0.50 to 0.90"),
+        ((0.5, float("nan"), float("nan")), "0.50"),
+        ((float("nan"),) * 3, "–"),
+        ((0.85, 0.0, 17996.58), "0.85 (0.00, 1.8e+04)"),
+    ],
+)
+def test_intervals_read_well(values, text):
+    assert interval_text(*values) == text

@@ -95,3 +95,22 @@ def test_what_adapt_refuses(study):
     assert_one_line(done, "--domain hospital", "one site")
     no_domain = dapdag("adapt", model, rows, "--site", "h3", "-o", study / "s.dapdag", "-q")
     assert_one_line(no_domain, "--site h3", "--domain")
+
+
+def test_a_site_is_followed_over_time(study):
+    rows = pd.read_csv(study / "new.csv").drop(columns="hospital")
+    rows["admitted"] = [f"2024-{1 + k // 20:02d}-{1 + k % 20:02d}" for k in range(len(rows))]
+    rows.to_csv(study / "dated.csv", index=False)
+    done = dapdag("track", study / "model.dapdag", study / "dated.csv", "--time", "admitted")
+    assert done.code == 0, done.err
+    assert_fits_a_terminal(done.out)
+    assert "The site over time" in done.out and "p = " in done.out
+    asked = "track", study / "model.dapdag", study / "dated.csv", "--time", "admitted"
+    done = dapdag(*asked, "--periods", "M", "--json", "-o", study / "track.png")
+    found = json.loads(done.out)
+    assert [p["rows"] for p in found["periods"]] == [20, 20, 20, 20]
+    assert isinstance(found["moved"], bool) and (study / "track.png").stat().st_size > 1000
+    done = dapdag("track", *asked[1:3], "--time", "X1", "--periods", "M", "-q")
+    assert_one_line(done, "--time X1", "frequency of dates")
+    done = dapdag("track", *asked[1:3], "--time", "when", "-q")
+    assert_one_line(done, "when", "dated.csv")

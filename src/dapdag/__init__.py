@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dapdag._sklearn.environment_features import EnvironmentFeatures
     from dapdag._sklearn.site_model import SiteModel
     from dapdag.estimators import DAPDAGClassifier, DAPDAGRegressor
     from dapdag.persistence import load
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DAPDAGClassifier",
     "DAPDAGRegressor",
+    "EnvironmentFeatures",
     "GraphSearch",
     "SiteModel",
     "__version__",
@@ -32,6 +34,7 @@ __all__ = [
 _HOME = {
     "DAPDAGClassifier": "dapdag.estimators",
     "DAPDAGRegressor": "dapdag.estimators",
+    "EnvironmentFeatures": "dapdag._sklearn.environment_features",
     "GraphSearch": "dapdag.structure",
     "SiteModel": "dapdag._sklearn.site_model",
     "load": "dapdag.persistence",

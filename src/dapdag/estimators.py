@@ -200,8 +200,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     record_ : `dapdag.record.Record` of the training data in aggregate numbers, for the report.
     reading_ : None, or how `dapdag fit` read the training tables: what stands for a missing value,
         the decimal mark, the columns that name sites and rows; applied to new tables.
-    assessment_ : None, or the scores of `dapdag.evaluate.leave_one_domain_out`, for the report;
-        saved with the model.
+    assessment_ : None, or what `dapdag.evaluate.assess` found of left-out sources (or the scores of
+        `dapdag.evaluate.leave_one_domain_out`), for the report; saved with the model.
     """
 
 

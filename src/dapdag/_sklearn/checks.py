@@ -17,9 +17,11 @@ from sklearn.utils.validation import (
 )
 
 from .._runtime.warning import DataWarning
+from ..data.columns import Discrete
 from ..data.domains import domain_array
 from ..data.limits import MAX_COLUMNS
 from ..data.sample import Sample, in_fixed_order
+from ..data.table import Table
 
 NEW_DOMAIN = "new"
 # Intervals of labels beyond these would not be finite, or vanish.
@@ -188,6 +190,38 @@ def categorical_columns(given: Any, frame: pd.DataFrame) -> frozenset[Hashable]:
                 f"{' …' if frame.shape[1] > 8 else ''}"
             )
     return frozenset(found)
+
+
+def site_label(table: Table, y: Any, n_rows: int) -> NDArray | None:
+    """Labels of a site in encoded columns, NaN where one is not known; None if none is."""
+    if y is None:
+        return None
+    given = np.asarray(column_or_1d(y, warn=True, dtype=None))
+    if len(given) != n_rows:
+        raise ValueError(f"y has {len(given)} values, X has {n_rows} rows")
+    known = pd.notna(given)
+    if not known.any():
+        warnings.warn(
+            "all labels of the site are missing: it is predicted as without labels", stacklevel=5
+        )
+        return None
+    if not isinstance(table.label, Discrete):
+        numbers, _ = _numbers(given, np.zeros(n_rows, dtype=bool))
+        return table.encode_label(numbers)
+    encoded = table.encode_label(given)
+    strange = known & np.isnan(encoded).any(1)
+    if strange.any():
+        classes = ", ".join(repr(_plain(level)) for level in table.label.levels)
+        raise ValueError(
+            f"y holds the class {_plain(given[strange][0])!r}, which no source has: classes are "
+            f"{classes}"
+        )
+    if len(pd.unique(given[known])) == 1 and known.sum() > 1:
+        warnings.warn(
+            f"all {int(known.sum())} labels of the site are {_plain(given[known][0])!r}",
+            stacklevel=5,
+        )
+    return encoded
 
 
 def _is_target(labels: NDArray) -> NDArray[np.bool_]:

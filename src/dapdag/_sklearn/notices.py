@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._runtime.text import fixed, level
+from .._runtime.text import fixed, level, listing
 from .._runtime.warning import (
     ContradictionWarning,
     DataWarning,
@@ -199,6 +199,7 @@ def warn_of_outsiders(
     """
     if not uses_environment(model):
         return
+    _warn_of_unplaced(sources, found)
     means = [str(name) for name in sources if str(name).endswith("_mean")]
     outside = found[found["outside"].to_numpy(dtype=bool) & ~novel]
     for name, row in outside.head(MOST_REPORTED).iterrows():
@@ -209,7 +210,7 @@ def warn_of_outsiders(
         )
         warnings.warn(
             f"the domain {name!r} lies outside what the sources span ({spans}): its predictions "
-            "are extrapolated",
+            f"are extrapolated ({_false_alarms(len(sources))})",
             OutsideWarning,
             stacklevel=4,
         )
@@ -218,6 +219,26 @@ def warn_of_outsiders(
             f"{len(outside) - MOST_REPORTED} more domains lie outside what the sources span",
             OutsideWarning,
             stacklevel=4,
+        )
+
+
+def _false_alarms(n_sources: int) -> str:
+    """The two extremes of k + 1 sites that are alike lie outside the others by definition."""
+    return f"of sites like the {n_sources} sources, about {2 / (n_sources + 1):.0%} do"
+
+
+def _warn_of_unplaced(sources: pd.DataFrame, found: pd.DataFrame) -> None:
+    """Domains whose E may lie outside the sources' range, with too few rows to tell."""
+    means = [str(name) for name in sources if str(name).endswith("_mean")]
+    span = sources[means].agg(["min", "max"])
+    beyond = ((found[means] < span.loc["min"]) | (found[means] > span.loc["max"])).any(axis=1)
+    unclear = found.index[beyond & ~found["outside"].astype(bool)]
+    if len(unclear):
+        warnings.warn(
+            f"too few rows to tell whether {listing([repr(d) for d in unclear[:MOST_REPORTED]])} "
+            "lies outside what the sources span",
+            OutsideWarning,
+            stacklevel=5,
         )
 
 

@@ -14,17 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
 from ..data.chunks import Chunks
+from ..data.layout import encode
 from ..data.rows import RowEncoder
+from ..inference import uncertainty
 from ..inference.combination import EXPERTS
-from ..inference.evidence import add_rows, gather
+from ..inference.evidence import Evidence, add_rows, gather
 from ..inference.fitted import Fit
 from ..inference.novelty import is_novel
 from ..inference.one_row import OneRow
-from ..inference.prediction import LabelDistribution
+from ..inference.prediction import LabelDistribution, score_rows
 from ..inference.site import KnownSite
 from ..inference.site_mechanisms import mechanisms_at
+from ..inference.uncertainty import Spread, probability_interval
+from ..model.constants import EFFECT_ROWS
 from .base import MixedTableEstimator
-from .checks import NEW_DOMAIN, as_frame
+from .checks import NEW_DOMAIN, as_frame, site_label
 from .notices import (
     warn_of_absent_features,
     warn_of_contradiction,
@@ -48,7 +52,7 @@ class SiteModel(MixedTableEstimator):
     expert_weights_ : share of each expert in the predictions at this site.
     mechanisms_ : DataFrame, one row for the label and each of its children in the graph: how its
         mechanism at this site differs from the sources', see `docs/sites.md`.
-    n_rows_ : rows of the site that were seen.
+    n_rows_, n_labels_ : rows of the site that were seen, and how many of their labels.
     """
 
     estimator: Any
@@ -61,27 +65,56 @@ class SiteModel(MixedTableEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Infer the site from its rows; what was known of another one is forgotten.
 
-        `y` is ignored: the labels of a site are not needed.
+        `y` holds the labels that are known, NaN or None where one is not; it may be left out.
         """
         check_is_fitted(self.estimator)
-        chunks = Chunks(self.fitted_.model.table, self._checked(X))
-        with compilation_cache():
-            self.know(KnownSite(self.fitted_.model, gather(self.fitted_.model, chunks)))
-        self._tell(chunks.X)
-        return self
+        return self._add(None, X, y)
 
-    def update(self, X: Any) -> Self:
+    def update(self, X: Any, y: Any = None) -> Self:
         """Add rows of the same site: afterwards the site is known as if all rows had come at once.
 
         Changes this object and returns it.
         """
         check_is_fitted(self)
+        return self._add(self.known_.evidence, X, y)
+
+    def _add(self, before: Evidence | None, X: Any, y: Any) -> Self:
         model = self.fitted_.model
-        chunks = Chunks(model.table, self._checked(X))
+        frame = self._checked(X)
+        label = site_label(model.table, y, len(frame))
+        chunks = Chunks(model.table, frame)
         with compilation_cache():
-            self.know(KnownSite(model, add_rows(model, self.known_.evidence, chunks)))
-        self._tell(chunks.X)
+            if before is None:
+                evidence = gather(model, chunks, label)
+            else:
+                evidence = add_rows(model, before, chunks, label)
+            self.know(KnownSite(model, evidence))
+        self._tell(frame)
         return self
+
+    def mean_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Interval of the mean label that these rows of the site will show.
+
+        Lower and upper end, of a number (2,), or of the share of each of `classes_` (classes, 2).
+        It counts that sites differ, as left-out sources did, and the sampling of the rows' labels.
+        """
+        model, site, label = self.known_.model, self.known_.estimate, self._label(X)
+        spread = Spread.at(model, site, label, coverage)
+        return self._in_units(uncertainty.mean_interval(model, site, label, spread))
+
+    def expected_gain(self, n_labels: int) -> float:
+        """What that many labels of this site are expected to gain, given how sites differ.
+
+        R² of a number, nats of log-loss per row of classes, over no labels: by recalibration
+        alone, so that more may be gained by many labels.
+        """
+        known = self.known_
+        with compilation_cache():
+            label = score_rows(known.model, known.estimate, known.evidence.kept.head(EFFECT_ROWS))
+        return uncertainty.expected_gain(known.model, known.estimate, label, n_labels)
+
+    def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
+        return standardised
 
     def save(self, path: Any) -> None:
         """Write the model and the site to one file; `dapdag.load` reads it."""
@@ -115,6 +148,10 @@ class SiteModel(MixedTableEstimator):
     @property
     def n_rows_(self) -> int:
         return self.known_.evidence.n_rows
+
+    @property
+    def n_labels_(self) -> int:
+        return len(self.known_.evidence.labelled.key)
 
     @property
     def reading_(self) -> Any:
@@ -203,6 +240,9 @@ class SiteRegressor(RegressorMixin, SiteModel):
         found = self._label(X)
         return interval_of(self.known_.model, found, coverage)
 
+    def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.known_.model.table.label.decode(standardised[:, None])
+
     def _numbers(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         found = self._label(X)
         return numbers_of(self.known_.model, found)
@@ -225,6 +265,21 @@ class SiteClassifier(ClassifierMixin, SiteModel):
         if mean.shape[1] == 1:
             return np.column_stack([1 - mean[:, 0], mean[:, 0]])
         return mean / mean.sum(1, keepdims=True)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Lower and upper end of the probability of each class: (rows, classes, 2).
+
+        The interval is of the probability, not of the class: how far it may be off at this site,
+        as left-out sources were, and what members, E and experts disagree about.
+        """
+        check_is_fitted(self)
+        model, site = self.known_.model, self.known_.estimate
+        frame = self._checked(X)
+        rows = encode(model.table, *model.table.encode(frame), None)
+        with compilation_cache():
+            label = self.known_.score(frame)
+            spread = Spread.at(model, site, label, coverage)
+            return probability_interval(model, site, rows, label, spread)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""

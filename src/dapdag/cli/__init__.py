@@ -24,6 +24,7 @@ from . import (
     predict,
     report,
     reproduce,
+    track,
     validate,
 )
 from ._help import Command, Commands
@@ -110,6 +111,7 @@ for panel, command in (
     ("Look into a model", inspect.inspect),
     ("Look into a model", graph.graph),
     ("Look into a model", environments.environments),
+    ("Look into a model", track.track),
     ("Look into a model", report.report),
     ("Try and check", demo.demo),
     ("Try and check", doctor.doctor),

@@ -23,14 +23,6 @@ def show_scores(found: Evaluation, metric: str | None, in_full: bool) -> None:
 
     from ._show import print_lines, print_table
 
-    if metric is not None and metric not in set(found.scores["metric"]):
-        from dapdag._runtime.text import suggestion
-
-        known = sorted(set(found.scores["metric"]))
-        raise ValueError(
-            f"--metric {metric}: there is no such metric; "
-            + suggestion(metric, known, "metrics are")
-        )
     name = metric or primary_metric(found.task)
     table = found.by_target(name)
     rows = [[str(site), *(fixed(v, 3) for v in row)] for site, row in table.iterrows()]
@@ -97,7 +89,9 @@ def draw_forest(validation: Validation, path: Path, reference: str) -> None:
     plt.close(figure)
 
 
-def show_validation(validation: Validation | None, why: str, reference: str) -> None:
+def show_validation(
+    validation: Validation | None, why: str, reference: str, replicates: int = 1
+) -> None:
     from ._show import print_lines
 
     if validation is None:
@@ -108,6 +102,8 @@ def show_validation(validation: Validation | None, why: str, reference: str) -> 
     if len(validation.methods) > 1:
         show_comparison(validation, reference)
     print_lines(*explain_sites(validation, method))
+    if replicates > 1:
+        print_lines(f"These statistics are of the first of {replicates} replicates.")
     if len(validation.targets) > 1:
         print_lines(heterogeneity_line(validation, method))
 

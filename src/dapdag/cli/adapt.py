@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +42,9 @@ def adapt(
         str | None,
         typer.Option(metavar="NAME", help="The site to adapt to, if the table has several."),
     ] = None,
+    ignore_labels: Annotated[
+        bool, typer.Option("--ignore-labels", help="Do not look at the column of the label.")
+    ] = False,
     separator: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -53,8 +55,8 @@ def adapt(
     """Adapt a model to one site, to predict its rows one by one.
 
     The environment, the site's mechanisms and the experts' weights are inferred from NEW and kept
-    in SITE, which `dapdag predict` takes in place of a model. If MODEL is such a file already, the
-    rows are added to it.
+    in SITE, which `dapdag predict` takes in place of a model. Labels that NEW has, in some rows or
+    in all, are learned from. If MODEL is such a file already, the rows are added to it.
 
     \b
     Examples:
@@ -66,6 +68,7 @@ def adapt(
     say_step = silently if silent else tell
     from dapdag.io import check_output, read_new_rows
     from dapdag.io.names import TABLE_SUFFIXES
+    from dapdag.io.new_rows import known_labels
 
     check_output(output, (), [*new])
     if output.suffix.lower() in TABLE_SUFFIXES:
@@ -73,9 +76,15 @@ def adapt(
     say_step("Loading")
     fitted = load_model(model, sites=True)
     how = reading(separator, decimal, encoding, missing)
-    rows = _of_one_site(read_new_rows(fitted, new, domain=domain, reading=how), site)
-    say_step(f"Adapting to {len(rows.X):,} rows")
-    known = fitted.update(rows.X) if hasattr(fitted, "known_") else fitted.at(rows.X)
+    rows = read_new_rows(fitted, new, domain=domain, reading=how)
+    label = str(fitted.fitted_.model.table.label.name)
+    if label in rows.unused and not ignore_labels:
+        rows = read_new_rows(fitted, new, domain=domain, keep=[label], reading=how)
+    y = known_labels(fitted, rows.rows)
+    chosen = _of_one_site(rows, site)
+    X, y = rows.X[chosen], None if y is None else y.to_numpy()[chosen]
+    say_step(f"Adapting to {len(X):,} rows")
+    known = fitted.update(X, y) if hasattr(fitted, "known_") else fitted.at(X, y)
     environment = known.environment_.rename(index={"new": site or "new"})
 
     known.save(output)
@@ -84,19 +93,21 @@ def adapt(
     elif not quiet:
         show_environments(known.estimator, environment)
         _show_mechanisms(known)
-        typer.echo(f"Wrote {output}: a site of {known.n_rows_:,} rows. Next:")
+        labels = f", {known.n_labels_:,} with a label" if known.n_labels_ else ""
+        typer.echo(f"Wrote {output}: a site of {known.n_rows_:,} rows{labels}. Next:")
         typer.echo(f"  dapdag predict {output} ROWS.csv")
 
 
-def _of_one_site(rows: NewRows, site: str | None) -> NewRows:
-    """The rows of the site that is named, or all if they are of one."""
+def _of_one_site(rows: NewRows, site: str | None) -> Any:
+    """Which rows are of the site that is named; all if none is, and they are of one."""
+    every = [True] * len(rows.X)
     if rows.site is None:
         if site is not None:
             raise ValueError(f"--site {site}: give --domain, the column that names sites")
-        return rows
+        return every
     names = list(dict.fromkeys(rows.site))
     if site is None and len(names) == 1:
-        return rows
+        return every
     from dapdag._runtime.text import quoted, suggestion
 
     if site is None:
@@ -108,8 +119,7 @@ def _of_one_site(rows: NewRows, site: str | None) -> NewRows:
         raise ValueError(
             f"--site {site}: there is no such site; " + suggestion(site, names, "sites are")
         )
-    chosen = rows.site == site
-    return replace(rows, X=rows.X[chosen], site=rows.site[chosen])
+    return rows.site == site
 
 
 def _records(known: Any) -> list[dict[str, Any]]:
@@ -123,6 +133,7 @@ def _records(known: Any) -> list[dict[str, Any]]:
 def _summary(known: Any, environment: Any, output: Path) -> dict[str, Any]:
     return {
         "rows": known.n_rows_,
+        "labels": known.n_labels_,
         "environment": environment_records(environment)[0],
         "expert_weights": {k: float(v) for k, v in known.expert_weights_.items()},
         "mechanisms": _records(known),

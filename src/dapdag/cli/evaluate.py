@@ -32,6 +32,7 @@ from ._validation import Event, Statistics, Threshold
 if TYPE_CHECKING:
     from dapdag.evaluate import Evaluation, Validation
 
+REFERENCE = "linear"
 METHODS = "prevalence,linear,boosting,mlp,dapdag-b"
 
 
@@ -65,7 +66,7 @@ def evaluate(
             rich_help_panel="Validation",
             help="What the others are compared with.",
         ),
-    ] = "linear",
+    ] = REFERENCE,
     event: Event = None,
     threshold: Threshold = None,
     statistics: Statistics = None,
@@ -130,6 +131,7 @@ def evaluate(
     from dapdag.evaluate import leave_one_domain_out
 
     estimators = _estimators(methods, study.task, settings or [], seed)
+    _check_choices(labelled, list(estimators), metric, reference, event, threshold)
     say_step(f"Leaving out {len(target or labelled.domains)} sites, {len(estimators)} methods")
     with without_notes_on_absent_features():
         found = leave_one_domain_out(
@@ -141,8 +143,9 @@ def evaluate(
             n_jobs=jobs,
             progress=not silent,
         )
-    chosen = reference if reference in found.methods else found.methods[0]
     validation, why = _validation(found, event, threshold, bool(statistics or forest))
+    there = found.methods if validation is None else validation.methods
+    chosen = reference if reference in there else there[0]
     if output is not None:
         write_table(found.scores, output)
     if validation is not None and statistics is not None:
@@ -155,13 +158,48 @@ def evaluate(
     show_scores(found, metric, in_full=not quiet)
     if quiet:
         return
-    show_validation(validation, why, chosen)
+    show_validation(validation, why, chosen, replicates)
     explain_methods(found)
     for path, what in ((output, f"{len(found.scores):,} scores"), (statistics, "statistics")):
         if path is not None:
             typer.echo(f"Wrote {path}: {what}")
     if forest is not None:
         typer.echo(f"Wrote {forest}")
+
+
+def _check_choices(
+    data: Any,
+    methods: list[str],
+    metric: str | None,
+    reference: str,
+    event: str | None,
+    threshold: float | None,
+) -> None:
+    """What can be wrong in the options of the tables is said before the work."""
+    from dapdag._runtime.text import suggestion
+    from dapdag.evaluate.clinical.extra import clinical
+    from dapdag.evaluate.clinical.outcomes import chosen_event
+    from dapdag.evaluate.metrics import metrics_of
+    from dapdag.evaluate.prediction import class_labels
+
+    known = metrics_of(data.task)
+    if metric is not None and metric not in known:
+        raise ValueError(
+            f"--metric {metric}: there is no such metric; "
+            + suggestion(metric, known, "metrics are")
+        )
+    if reference not in (REFERENCE, *methods):
+        raise ValueError(
+            f"--reference {reference}: it is none of the methods compared; "
+            + suggestion(reference, methods, "they are")
+        )
+    if threshold is not None and not 0 < threshold < 1:
+        raise ValueError(f"--threshold {threshold}: it must lie between 0 and 1")
+    if event is not None:
+        clinical("statsmodels.api")
+        if data.task != "classification":
+            raise ValueError(f"--event {event}: the label is a number, which has no events")
+        chosen_event([str(c) for c in class_labels(data.y)], event)
 
 
 def _validation(

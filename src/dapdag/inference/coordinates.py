@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import norm
 
+from ..model.constants import SURELY_OUTSIDE
 from .fitted import EnvPosterior, FittedModel
 
 FloatArray = NDArray[np.float64]
@@ -67,13 +69,14 @@ class EnvironmentMap:
         found: Sequence[EnvPosterior],
         novel: NDArray[np.bool_] | None = None,
     ) -> pd.DataFrame:
-        """One row per domain; `outside` where the mean of E lies outside the sources' range, or
-        where features are `novel` whatever E."""
+        """One row per domain; `outside` where E lies outside the sources' range with probability
+        `SURELY_OUTSIDE` or more, or where features are `novel` whatever E."""
         pooled = [self._pool(q) for q in found]
         mean, variance = (np.stack(part) for part in zip(*pooled, strict=True))
         low, high = self.source_mean.min(0), self.source_mean.max(0)
         frame = _frame(labels, mean, variance)
-        frame["outside"] = ((mean < low) | (mean > high)).any(1)
+        reach = norm.ppf(SURELY_OUTSIDE) * np.sqrt(variance)
+        frame["outside"] = ((mean + reach < low) | (mean - reach > high)).any(1)
         if novel is not None:
             frame["outside"] |= novel
         return frame

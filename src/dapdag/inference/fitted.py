@@ -19,6 +19,7 @@ from ..model.mechanisms import Blanket
 from ..record import Record
 from .combination import Combination
 from .graph_expert import EffectPrior
+from .labels import SiteVariation, level_scale
 from .missing import MissingEffects
 from .recalibration import Calibration
 
@@ -55,6 +56,14 @@ class FittedModel:
     effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
     label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()
+
+    def site_variation(self, mean: NDArray[np.float64]) -> SiteVariation:
+        """How far predictions for a new site may be off, on the scale of the link.
+
+        `mean` [rows, label columns] are some of them.
+        """
+        found, kind = self.calibration, self.table.label.kind
+        return SiteVariation.of(found.between * level_scale(mean, kind), found.n_sites, kind)
 
     @functools.cached_property
     def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

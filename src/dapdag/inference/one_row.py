@@ -57,7 +57,7 @@ class OneRow:
             mean, square = (a.astype(float) for a in graph)
             by_graph = mean, np.maximum(square[:, 0] - mean[:, 0] ** 2, 0.0)
         found = experts_from(self._model, self._site, row, means, squares, by_graph)
-        return recalibrate(self._model, self._site, combine_experts(self._model, found))
+        return recalibrate(self._model, self._site, row, combine_experts(self._model, found))
 
 
 def _graph_site(model: FittedModel, site: SiteEstimate) -> tuple[Any, ...]:

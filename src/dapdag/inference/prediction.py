@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from ..data.chunks import Chunks, padded
 from ..data.columns import Discrete
-from ..data.layout import Encoded, take
+from ..data.layout import Encoded, column_owner, take
 from ..model.constants import EFFECT_ROWS, REFEREE_ROWS, TEMPERATURES
 from .environment import clip_to_range, draws_of
 from .experts import evaluate_slots, label_support, network_moments
 from .fitted import EnvPosterior, FittedModel
 from .graph_expert import infer_label, relative_effects
 from .graph_program import label_moments
+from .labels import Correction
 from .missing import shrink_to_prevalence
 from .recalibration import all_classes, class_proportions, shifted, site_proportions
 from .site_effects import Effects
@@ -44,6 +45,7 @@ class SiteEstimate:
     weights : [experts] at this site.
     offset : moves the level: added to numbers [1], or to the logarithms of probabilities [classes].
     proportions : of the classes as the networks predict them; None for numbers.
+    correction : what labels of the site say; None without labels.
     """
 
     env: EnvPosterior
@@ -52,6 +54,7 @@ class SiteEstimate:
     weights: NDArray[np.float64]
     offset: NDArray[np.float64]
     proportions: NDArray[np.float64] | None = None
+    correction: Correction | None = None
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,19 @@ def infer_site(
 
     They are in random order: effects are estimated from the first `EFFECT_ROWS`.
     """
-    networks, squares = _network_moments(model, q, rows)
+    networks, squares = moments_at(model, q, rows)
     site = SiteEstimate(q, (), np.zeros(0), model.combination.weights, np.zeros(1))
     if model.effects is not None and len(rows.values):
         some = slice(0, EFFECT_ROWS)
         site = _with_effects(model, site, take(rows, some), networks[:, some])
-    found = _experts(model, site, rows, networks, squares)
+    return calibrated(model, site, ask_experts(model, site, rows, networks, squares), rows)
+
+
+def calibrated(
+    model: FittedModel, site: SiteEstimate, found: Experts, rows: Encoded
+) -> tuple[SiteEstimate, LabelDistribution]:
+    """The site with its class proportions and the offset that recalibrates them, from what the
+    experts say about its rows; and the label of these."""
     if isinstance(model.table.label, Discrete):
         overall = class_proportions(model.table.label)
         proportions = site_proportions(all_classes(_mean_of_networks(found)), overall)
@@ -88,13 +98,26 @@ def infer_site(
     label = combine_experts(model, found)
     means = all_classes(label.mean) if isinstance(model.table.label, Discrete) else label.mean
     site = replace(site, offset=model.calibration.offset(means))
-    return site, recalibrate(model, site, label)
+    return site, recalibrate(model, site, rows, label)
 
 
 def score_rows(model: FittedModel, site: SiteEstimate, rows: Encoded) -> LabelDistribution:
     """The label's distribution for rows of a site that is known."""
-    found = _experts(model, site, rows, *_network_moments(model, site.env, rows))
-    return recalibrate(model, site, combine_experts(model, found))
+    found = ask_experts(model, site, rows, *moments_at(model, site.env, rows))
+    return recalibrate(model, site, rows, combine_experts(model, found))
+
+
+def feature_inputs(model: FittedModel, rows: Encoded) -> NDArray[np.float64]:
+    """The features as the networks see them: centred columns, 0 where a cell is missing, and
+    perhaps which cells are missing."""
+    width, n = model.table.feature_width, len(model.table.features)
+    owner = column_owner(model.table.features, width)
+    center = np.asarray(model.layout.center)[:width]
+    seen = rows.observed[:, owner]
+    inputs = (rows.values[:, :width] - center) * seen
+    if model.sizes.indicators:
+        inputs = np.concatenate([inputs, 1.0 - rows.observed[:, :n]], axis=1)
+    return inputs.astype(float)
 
 
 def _with_effects(
@@ -126,13 +149,14 @@ def graph_setting(model: FittedModel, q: EnvPosterior) -> tuple[NDArray, NDArray
     return shares, env, TEMPERATURES[model.combination.temperature]
 
 
-def _experts(
+def ask_experts(
     model: FittedModel,
     site: SiteEstimate,
     rows: Encoded,
     networks: NDArray[np.float64],
     squares: NDArray[np.float64],
 ) -> Experts:
+    """What the experts say about rows, given the moments of the networks there."""
     by_graph = None
     if site.effects and site.weights[2] > 0:
         shares, env, temperature = graph_setting(model, site.env)
@@ -212,9 +236,31 @@ def _mean_of_networks(found: Experts) -> NDArray[np.float64]:
 
 
 def recalibrate(
-    model: FittedModel, site: SiteEstimate, found: LabelDistribution
+    model: FittedModel, site: SiteEstimate, rows: Encoded, found: LabelDistribution
 ) -> LabelDistribution:
-    """The distribution for rows of a site, its level moved, with the variance between sites."""
+    """The distribution for rows of a site, its level moved, with the variance between sites, or
+    corrected by what its labels say."""
+    found = _moved(model, site, found)
+    if site.correction is None:
+        return found
+    inputs, kind = feature_inputs(model, rows), model.table.label.kind
+    mean, variance = site.correction.applied(found.mean, inputs, kind), found.variance
+    if variance is not None:
+        within = variance - model.calibration.between
+        variance = site.correction.noise * within + site.correction.intercept_variance
+    return LabelDistribution(mean, variance)
+
+
+def within_sites(model: FittedModel, site: SiteEstimate, label: LabelDistribution) -> float:
+    """Mean variance of a number without the part that all rows of a site share."""
+    assert label.variance is not None
+    shared = model.calibration.between
+    if site.correction is not None:
+        shared = site.correction.intercept_variance
+    return max(float(label.variance.mean()) - shared, 1e-9)
+
+
+def _moved(model: FittedModel, site: SiteEstimate, found: LabelDistribution) -> LabelDistribution:
     if found.variance is not None:
         return LabelDistribution(
             found.mean + site.offset, model.calibration.variance(found.variance)
@@ -223,7 +269,7 @@ def recalibrate(
     return LabelDistribution(moved[:, -found.mean.shape[1] :], None)
 
 
-def _network_moments(
+def moments_at(
     model: FittedModel, q: EnvPosterior, rows: Encoded
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """First and second moment of the label's expected columns under f0 and f1."""

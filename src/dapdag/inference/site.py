@@ -12,6 +12,7 @@ from . import novelty
 from .environment import environment_at
 from .evidence import Evidence, gather, row_keys
 from .fitted import EnvPosterior, FittedModel
+from .label_learning import add_labels
 from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
 from .unknown_levels import with_unknown_levels
 
@@ -38,7 +39,12 @@ class KnownSite:
 
     @functools.cached_property
     def _inferred(self) -> tuple[SiteEstimate, LabelDistribution]:
-        return infer_site(self.model, self.evidence.kept.data, self.env)
+        evidence = self.evidence
+        kept, labelled = evidence.kept.data, evidence.labelled.data
+        found, label = infer_site(self.model, kept, self.env)
+        if not len(labelled.values):
+            return found, label
+        return add_labels(self.model, found, kept, labelled)
 
     @property
     def estimate(self) -> SiteEstimate:

@@ -148,6 +148,15 @@ def match_model(
     )
 
 
+def known_labels(model: Any, rows: Rows) -> pd.Series | None:
+    """Labels that stand in a new table, with values of the type of the training's; or None."""
+    label = model.fitted_.model.table.label
+    if str(label.name) not in rows.frame:
+        return None
+    found = _column(rows, label)
+    return found if bool(found.notna().any()) else None
+
+
 def _is_text(variable: Variable) -> bool:
     """Whether its levels are texts; the last one may stand for rare levels of any type."""
     return isinstance(variable, Discrete) and isinstance(variable.levels[0], str)

@@ -13,6 +13,7 @@ from dapdag.plotting.graphs import plot_graph
 from dapdag.plotting.history import plot_history
 from dapdag.plotting.predictions import plot_predictions
 from dapdag.plotting.selection import plot_selection
+from dapdag.plotting.sites import plot_site_difference, plot_track
 
 __all__ = [
     "environment_distances",
@@ -29,5 +30,7 @@ __all__ = [
     "plot_history",
     "plot_predictions",
     "plot_selection",
+    "plot_site_difference",
+    "plot_track",
     "plot_true_vs_inferred",
 ]

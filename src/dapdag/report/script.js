@@ -24,6 +24,8 @@
 
   // Every table can be copied as text, or taken away as CSV.
   const cells = (table) => [...table.rows].map((row) => [...row.cells].map((c) => c.textContent.trim()));
+  // Programs want a plain minus, and no thin spaces between digits.
+  const plain = (text) => text.replaceAll("\u2212", "-").replaceAll("\u202f", "");
   const csv = (rows) => rows.map((row) => row.map((text) => (
     /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text
   )).join(",")).join("\n") + "\n";
@@ -58,7 +60,7 @@
     tools.className = "table-tools";
     tools.append(
       button("Copy as text", name, (made) => copy(cells(table).map((r) => r.join("\t")).join("\n"), made)),
-      button("CSV", name, () => save(csv(cells(table)), name)),
+      button("CSV", name, () => save(plain(csv(cells(table))), name)),
     );
     table.parentElement.after(tools);
   });

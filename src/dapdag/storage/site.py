@@ -10,6 +10,7 @@ from ..data.layout import Encoded
 from ..inference.combination import EXPERTS
 from ..inference.evidence import Evidence, Rows
 from ..inference.fitted import EnvPosterior, FittedModel
+from ..inference.labels import Basis, Correction
 from ..inference.prediction import SiteEstimate
 from ..inference.site import KnownSite
 from ..inference.site_effects import Effects
@@ -36,7 +37,12 @@ _SHAPES = {
     "weights": ("experts",),
     "proportions": ("classes",),
     "offset": ("columns of the level",),
+    "correction_intercept": ("link columns",),
+    "correction_coefficients": ("functions", "link columns"),
+    "correction_frequencies": ("inputs", "waves"),
+    "correction_phases": ("waves",),
 }
+_CORRECTION = tuple(name for name in _SHAPES if name.startswith("correction_"))
 _DTYPES = {
     **dict.fromkeys(("values", "labelled_values"), "float32"),
     **dict.fromkeys(("observed", "labelled_observed"), "bool"),
@@ -66,8 +72,26 @@ def encode_site(site: KnownSite) -> tuple[dict[str, Any], Arrays]:
         "proportions": none if estimate.proportions is None else estimate.proportions,
         "offset": estimate.offset,
     }
-    named = {PREFIX + name: array for name, array in arrays.items()}
-    return {"n_rows": int(evidence.n_rows)}, named
+    about, more = _encode_correction(estimate.correction)
+    named = {PREFIX + name: array for name, array in (arrays | more).items()}
+    return {"n_rows": int(evidence.n_rows), "correction": about}, named
+
+
+def _encode_correction(found: Correction | None) -> tuple[dict[str, Any] | None, Arrays]:
+    none = np.zeros((0, 0))
+    if found is None:
+        arrays = [np.zeros(0), none, none, np.zeros(0)]
+        return None, dict(zip(_CORRECTION, arrays, strict=True))
+    basis = found.basis or Basis(none, np.zeros(0))
+    arrays = [found.intercept, found.coefficients, basis.frequencies, basis.phases]
+    about = {
+        "intercept_variance": float(found.intercept_variance),
+        "slope": float(found.slope),
+        "noise": float(found.noise),
+        "n_labels": int(found.n_labels),
+        "has_basis": found.basis is not None,
+    }
+    return about, dict(zip(_CORRECTION, arrays, strict=True))
 
 
 def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -> KnownSite:
@@ -93,8 +117,22 @@ def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -
         found["weights"],
         found["offset"],
         found["proportions"] if classes else None,
+        _correction(header.get("correction"), found),
     )
     return KnownSite(model, evidence, estimate)
+
+
+def _correction(about: Mapping[str, Any] | None, found: Arrays) -> Correction | None:
+    if about is None:
+        return None
+    intercept, coefficients, frequencies, phases = (found[name] for name in _CORRECTION)
+    basis = Basis(frequencies, phases) if about["has_basis"] else None
+    if len(coefficients) != (0 if basis is None else len(frequencies) + len(phases)):
+        raise ValueError(f"the correction has {len(coefficients)} coefficients")
+    numbers = (float(about[key]) for key in ("intercept_variance", "slope", "noise"))
+    variance, slope, noise = numbers
+    n_labels = int(about["n_labels"])
+    return Correction(intercept, variance, slope, basis, coefficients, noise, n_labels)
 
 
 def _encode_rows(prefix: str, rows: Rows) -> Arrays:

@@ -24,6 +24,7 @@ from ..tables import method_table
 # The figure is the paper's; what a user would take instead stands in the table.
 IN_FIGURE = (*NETWORKS, "mdan-hard", "missforest")
 PRACTICE = ("boosting", "lightgbm", "forest", "linear")
+PEERS = tuple(name for name, method in METHODS.items() if method.kind == "peers")
 ADAPTATION = tuple(name for name in METHODS if name.startswith("skada"))
 
 
@@ -124,7 +125,7 @@ PRESETS = {
         budget=QUICK,
     ),
     "paper": ComparisonParameters(
-        methods=(*IN_FIGURE, "dainfer", *PRACTICE, *ADAPTATION, methods.ORACLE), n_seeds=30
+        methods=(*IN_FIGURE, "dainfer", *PRACTICE, *PEERS, *ADAPTATION, methods.ORACLE), n_seeds=30
     ),
     "tiny": ComparisonParameters(
         methods=("dapdag-b", "mlp", "linear", methods.ORACLE),

@@ -3,6 +3,7 @@
 from ..._runtime.text import number, percent, plural
 from ...inference.reliability import calibration_error
 from ..charts import predicted_against_observed, reliability
+from ..curves import calibration_picture
 from ..facts import COVERAGE, Facts
 from ..markup import Markup, figure, markup, paragraph, table, tag
 
@@ -13,7 +14,7 @@ def calibration(facts: Facts) -> Markup:
     return markup(
         [
             _lead(facts),
-            tag("div", [_heldout(facts), _new(facts)], class_="figures"),
+            tag("div", [_left_out(facts) or _heldout(facts), _new(facts)], class_="figures"),
             _coverage(facts),
         ]
     )
@@ -32,6 +33,16 @@ def _lead(facts: Facts) -> Markup:
             "less often."
         )
     return paragraph(text)
+
+
+def _left_out(facts: Facts) -> Markup | None:
+    """The curve of left-out sites, where it was kept, is closer to what a new site will see."""
+    found = None if facts.validated is None else facts.validated.calibration
+    if found is None:
+        return None
+    axes = _axes(facts) if facts.is_binary else (f"predicted {facts.label.name}", "observed")
+    picture = calibration_picture(found, axes, facts.is_binary)
+    return figure(picture, "Sites that were left out, all rows together, with 95\u202f% band.")
 
 
 def _heldout(facts: Facts) -> Markup | None:

@@ -59,10 +59,7 @@ def _left_out(facts: Facts) -> Markup | None:
                 "interval for the next site."
             ),
             _few(found),
-            [
-                figure(_forest(found, own, name), STATISTICS[name].title)
-                for name in DRAWN[found.task]
-            ],
+            [_forest(found, own, name) for name in DRAWN[found.task]],
             _pooled_table(found),
             details("All statistics of all sites", _site_table(found.sites, own, found.task)),
             _curves(found.calibration, found.decision, facts, "all left-out sites together"),

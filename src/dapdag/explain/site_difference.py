@@ -1,0 +1,226 @@
+"""Why does the mean prediction at a site differ from that at another?
+
+The mean predicted label M is a function of parts that each come from either site: the rows (case
+mix), E, the label's own mechanism, the mechanism of each child of the label, and the weights of the
+experts. The difference between the sites is split over these parts by Shapley values,
+
+    φ_k = mean over all orders of (M with k and what comes before it − M with that alone),
+
+from the parts of the reference to those of the site. They add up to the difference exactly.
+"""
+
+import itertools
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import factorial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._runtime.cache import compilation_cache
+from .._runtime.text import significant
+from ..data.columns import Discrete
+from ..data.layout import Encoded, take
+from ..inference.prediction import SiteEstimate, score_rows
+from ..inference.recalibration import all_classes
+from ..inference.site import KnownSite
+
+Array = NDArray[np.float64]
+CASE_MIX, ENVIRONMENT, LABEL, WEIGHTS = "case mix", "E", "label", "weights"
+# With more parts orders are drawn at random: the sum stays exact, each part has an error.
+MOST_PARTS, RANDOM_ORDERS = 7, 64
+# Rows of a site that are scored, and bootstrap samples of them.
+ROWS, RESAMPLES = 512, 200
+
+
+@dataclass(frozen=True, eq=False)
+class SiteDifference:
+    """The difference of the mean predicted label between a site and a reference, in parts.
+
+    Attributes
+    ----------
+    reference, site : mean predicted label, in its units, or mean probability of `of`.
+    parts : DataFrame: `contribution` of each part, which add up to site − reference, and `sd`, the
+        standard deviation over bootstrap samples of both sites' rows.
+    label : name of the label; `of` is the class, None for numbers.
+    """
+
+    reference: float
+    site: float
+    parts: pd.DataFrame
+    label: Hashable
+    of: Any = None
+
+    @property
+    def difference(self) -> float:
+        return self.site - self.reference
+
+    def sentence(self) -> str:
+        """The finding in words."""
+        what = f"the mean of {self.label}" if self.of is None else f"the share of {self.of!r}"
+        ordered = self.parts.reindex(self.parts["contribution"].abs().sort_values()[::-1].index)
+        named = [
+            f"{name} {row['contribution']:+.3g} (± {significant(row['sd'])})"
+            for name, row in ordered.iterrows()
+            if abs(row["contribution"]) >= 0.05 * max(abs(self.difference), 1e-12)
+        ]
+        return (
+            f"At the site {what} is predicted as {significant(self.site)}, at the reference as "
+            f"{significant(self.reference)}; of the difference {self.difference:+.3g} come from "
+            f"{', '.join(named) or 'no part in particular'}."
+        )
+
+
+def site_difference(
+    model: Any, X_site: Any, reference: Any, *, of: Any = None, random_state: int = 0
+) -> SiteDifference:
+    """Split the difference of the mean predicted label between two sites.
+
+    Parameters
+    ----------
+    model : a fitted DAPDAGRegressor or DAPDAGClassifier
+    X_site, reference : rows of the site and of what it is compared with, another site or all rows
+        of the sources; or `SiteModel`s of this model, with labels if they have any
+    of : the class whose probability is meant; None takes the last one
+    """
+    label = model.fitted_.model.table.label
+    column, of = _class_of(label, of)
+    known = [
+        one.known_ if hasattr(one, "known_") else model.at(one).known_
+        for one in (reference, X_site)
+    ]
+    for one in known:
+        if one.model is not model.fitted_.model:
+            raise ValueError("a site of another model: adapt this model to its rows")
+    with compilation_cache():
+        found = _Values(known, column)
+        parts = found.parts
+        values = shapley_values(found, len(parts), np.random.default_rng(random_state))
+    scale = 1.0 if column is not None else float(label.deviation)
+    spread = found.bootstrap(values, np.random.default_rng(random_state))
+    ends = [found.mean_of(coalition) for coalition in (0, 2 ** len(parts) - 1)]
+    if column is None:
+        ends = list(label.decode(np.array(ends)[:, None]))
+    frame = pd.DataFrame(
+        {"contribution": scale * found.contributions(values), "sd": scale * spread},
+        index=pd.Index(parts, name="part"),
+    )
+    return SiteDifference(float(ends[0]), float(ends[1]), frame, label.name, of)
+
+
+def _class_of(label: Any, of: Any) -> tuple[int | None, Any]:
+    """Position of a class, and the class."""
+    if not isinstance(label, Discrete):
+        if of is not None:
+            raise ValueError(f"of={of!r} names a class, and {label.name!r} is a number")
+        return None, None
+    levels = list(label.levels)
+    if of is None:
+        of = levels[-1]
+    if of not in levels:
+        raise ValueError(f"of={of!r} is no class of {label.name!r}: classes are {levels}")
+    return levels.index(of), of
+
+
+class _Values:
+    """Mean prediction of every coalition: bit k is set where part k comes from the site."""
+
+    def __init__(self, known: Sequence[KnownSite], column: int | None) -> None:
+        self.model, self.column = known[0].model, column
+        self.estimates = [one.estimate for one in known]
+        self.rows = [one.evidence.kept.head(ROWS) for one in known]
+        self.parts = self._parts()
+        self._scores: dict[int, Array] = {}
+
+    def _parts(self) -> list[str]:
+        """Parts that can differ; the mechanisms of children only where the graph has a weight."""
+        one, other = self.estimates
+        parts = [CASE_MIX, ENVIRONMENT, LABEL]
+        if one.effects and (one.weights[2] > 0 or other.weights[2] > 0):
+            features = self.model.table.features
+            children = np.flatnonzero(self.model.parents[-1, : len(features)])
+            parts += [f"mechanism of {features[j].name}" for j in children]
+        if not np.array_equal(one.weights, other.weights):
+            parts.append(WEIGHTS)
+        return parts
+
+    def scores(self, coalition: int) -> Array:
+        """Predictions of the rows that the coalition has: [rows]."""
+        found = self._scores.get(coalition)
+        if found is None:
+            rows = self.rows[coalition & 1]
+            label = score_rows(self.model, self._estimate(coalition), _filled(rows))
+            mean = label.mean[: len(rows.values)]
+            found = mean[:, 0] if self.column is None else all_classes(mean)[:, self.column]
+            self._scores[coalition] = found
+        return found
+
+    def mean_of(self, coalition: int) -> float:
+        return float(self.scores(coalition).mean())
+
+    def _estimate(self, coalition: int) -> SiteEstimate:
+        """The site that is made up of the parts of both."""
+        picked = {part: self.estimates[coalition >> k & 1] for k, part in enumerate(self.parts)}
+        label = picked[LABEL]
+        children = [picked[p] for p in self.parts if p.startswith("mechanism of ")]
+        effects = label.effects
+        if children:
+            own = (one.effects[k] for k, one in enumerate(children, start=1))
+            effects = (label.effects[0], *own)
+        weights = picked.get(WEIGHTS, label).weights
+        return replace(label, env=picked[ENVIRONMENT].env, effects=effects, weights=weights)
+
+    def contributions(self, weights: dict[tuple[int, int], Array]) -> Array:
+        total = np.zeros(len(self.parts))
+        for (after, before), share in weights.items():
+            total += share * (self.mean_of(after) - self.mean_of(before))
+        return total
+
+    def bootstrap(self, weights: dict[tuple[int, int], Array], rng: np.random.Generator) -> Array:
+        """Standard deviation of the contributions over resampled rows of both sites."""
+        drawn = []
+        for _ in range(RESAMPLES):
+            pick = [rng.integers(len(rows.values), size=len(rows.values)) for rows in self.rows]
+            mean = {c: float(s[pick[c & 1]].mean()) for c, s in self._scores.items()}
+            total = np.zeros(len(self.parts))
+            for (after, before), share in weights.items():
+                total += share * (mean[after] - mean[before])
+            drawn.append(total)
+        return np.asarray(np.std(drawn, axis=0))
+
+
+def _filled(rows: Encoded) -> Encoded:
+    """Rows repeated up to `ROWS`: every coalition is one call of one compiled size."""
+    return take(rows, np.resize(np.arange(len(rows.values)), ROWS))
+
+
+def shapley_values(found: Any, n: int, rng: np.random.Generator) -> dict[tuple[int, int], Array]:
+    """Weights of the differences between coalitions: (with, without) → [parts].
+
+    All subsets for few parts; else random orders and their reverses.
+    """
+    weights: dict[tuple[int, int], Array] = {}
+
+    def add(part: int, before: int, share: float) -> None:
+        pair = before | 1 << part, before
+        for coalition in pair:
+            found.scores(coalition)
+        weights.setdefault(pair, np.zeros(n))[part] += share
+
+    if n <= MOST_PARTS:
+        for part in range(n):
+            others = [k for k in range(n) if k != part]
+            for size in range(n):
+                share = factorial(size) * factorial(n - size - 1) / factorial(n)
+                for subset in itertools.combinations(others, size):
+                    add(part, sum(1 << k for k in subset), share)
+        return weights
+    orders = [rng.permutation(n) for _ in range(RANDOM_ORDERS // 2)]
+    for order in [*orders, *(o[::-1] for o in orders)]:
+        before = 0
+        for part in order.tolist():
+            add(part, before, 1.0 / RANDOM_ORDERS)
+            before |= 1 << part
+    return weights

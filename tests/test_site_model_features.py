@@ -1,0 +1,80 @@
+"""`EnvironmentFeatures`: any estimator becomes aware of sites."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+from dapdag import DAPDAGRegressor, EnvironmentFeatures
+
+QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2, "n_members": 1, "n_draws": 4}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Y = X + shift of the site; another column shows the shift."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for site in range(8):
+        shift = rng.normal(0, 2)
+        x = rng.normal(size=60)
+        mark = rng.normal(shift, 2.0, 60)
+        y = x + shift + rng.normal(0, 0.2, 60)
+        parts.append(pd.DataFrame({"x": x, "mark": mark, "y": y, "site": f"s{site}"}))
+    table = pd.concat(parts, ignore_index=True)
+    return table[["x", "mark"]], table["y"], table["site"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return EnvironmentFeatures(DAPDAGRegressor(**QUICK), columns=["mark"]).fit(*data)
+
+
+def test_columns_of_the_site_stand_beside_the_rows(fitted, data):
+    X, _, site = data
+    found = fitted.transform(X, sample_domain=site)
+    assert list(found) == ["x", "mark", "E1_mean", "E1_sd", "mark_site_mean"]
+    assert list(found) == list(fitted.get_feature_names_out())
+    pd.testing.assert_frame_equal(found[["x", "mark"]], X)
+    means = X["mark"].groupby(site).transform("mean")
+    np.testing.assert_allclose(found["mark_site_mean"], means)
+    assert (found["E1_mean"].groupby(site).nunique() == 1).all()
+    alone = fitted.transform(X[site == "s3"])
+    np.testing.assert_allclose(alone["E1_mean"], found["E1_mean"][site == "s3"], rtol=1e-4)
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    again = fitted.transform(X.iloc[shuffled], sample_domain=site[shuffled])
+    np.testing.assert_allclose(again["E1_mean"], found["E1_mean"].iloc[shuffled], rtol=1e-4)
+
+
+def test_a_linear_model_becomes_aware_of_sites(data):
+    X, y, site = data
+    new = np.isin(site, ["s6", "s7"])
+    features = EnvironmentFeatures(DAPDAGRegressor(**QUICK), columns="all", keep=True)
+    with config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(features, LinearRegression())
+        pipe.fit(X[~new], y[~new], sample_domain=site[~new])
+        aware = pipe.predict(X[new], sample_domain=site[new])
+    plain = LinearRegression().fit(X[~new], y[~new]).predict(X[new])
+    error = [np.mean((y[new] - p) ** 2) for p in (aware, plain)]
+    assert error[0] < 0.5 * error[1]
+
+
+def test_only_the_further_columns(fitted, data):
+    alone = EnvironmentFeatures(fitted.estimator, keep=False)
+    alone.estimator_, alone.mean_columns_ = fitted.estimator_, []
+    assert list(alone.transform(data[0])) == ["E1_mean", "E1_sd"]
+    assert list(alone.get_feature_names_out()) == ["E1_mean", "E1_sd"]
+
+
+def test_what_is_refused(data):
+    X = data[0]
+    with pytest.raises(NotFittedError):
+        EnvironmentFeatures(DAPDAGRegressor()).transform(X)
+    frame = X.assign(ward=np.where(X["x"] > 0, "a", "b"))
+    with pytest.raises(ValueError, match="'ward', which is no column of numbers"):
+        EnvironmentFeatures(DAPDAGRegressor(), columns=["ward"])._chosen(frame)
+    with pytest.raises(ValueError, match="'all' or None, not 'mark'"):
+        EnvironmentFeatures(DAPDAGRegressor(), columns="mark")._chosen(frame)
