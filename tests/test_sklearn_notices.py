@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGRegressor
-from dapdag.warnings import DataWarning, OutsideWarning, UnknownLevelWarning
+from dapdag.warnings import (
+    DataWarning,
+    MissingFeatureWarning,
+    OutsideWarning,
+    UnknownLevelWarning,
+)
 
 TINY = {"n_members": 1, "hidden": 4, "max_epochs": 3}
 N = 120
@@ -100,3 +105,11 @@ def test_tables_of_other_libraries_keep_their_names(model):
     np.testing.assert_array_equal(other.predict(frame), model.predict(X))
     with pytest.raises(ValueError, match="feature names"):
         other.predict(frame.rename({"x": "z"}))
+
+
+def test_a_column_that_was_never_measured_is_named_when_it_is_filled_in(model):
+    X = table(1)[0]
+    with pytest.warns(MissingFeatureWarning, match="no row of the domain 'new' has a value of 'x'"):
+        assert model.impute(X.assign(x=np.nan))["x"].notna().all()
+    some = X.assign(x=X["x"].mask(np.arange(N) < 5))
+    assert model.impute(some)["x"].notna().all()

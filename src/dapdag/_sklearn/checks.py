@@ -151,6 +151,8 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
             "model would see the label"
         )
     values, classes = _numbers(target, is_target) if regression else _classes(target, is_target)
+    if regression:
+        _refuse_constant(values[~np.isnan(values)])
     n_sources = len({_plain(v) for v in labels[~is_target]})
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
@@ -202,7 +204,9 @@ def site_label(table: Table, y: Any, n_rows: int) -> NDArray | None:
     known = pd.notna(given)
     if not known.any():
         warnings.warn(
-            "all labels of the site are missing: it is predicted as without labels", stacklevel=5
+            "all labels of the site are missing: it is predicted as without labels",
+            DataWarning,
+            stacklevel=5,
         )
         return None
     if not isinstance(table.label, Discrete):
@@ -219,6 +223,7 @@ def site_label(table: Table, y: Any, n_rows: int) -> NDArray | None:
     if len(pd.unique(given[known])) == 1 and known.sum() > 1:
         warnings.warn(
             f"all {int(known.sum())} labels of the site are {_plain(given[known][0])!r}",
+            DataWarning,
             stacklevel=5,
         )
     return encoded
@@ -272,11 +277,14 @@ def _numbers(target: NDArray, is_target: NDArray) -> tuple[NDArray, None]:
             f"the largest label is {size:.3g} in size, too {'large' if size > 1 else 'small'} to "
             "compute with: change its unit"
         )
+    return values, None
+
+
+def _refuse_constant(known: NDArray[np.float64]) -> None:
     if len(known) > 1 and np.ptp(known) == 0:
         raise ValueError(
             f"all labels are {known[0]:g}: y needs different values, there is nothing to predict"
         )
-    return values, None
 
 
 def _classes(target: NDArray, is_target: NDArray) -> tuple[NDArray, NDArray]:

@@ -120,6 +120,20 @@ def warn_of_absent_features(model: FittedModel, X: pd.DataFrame, domain: Hashabl
         )
 
 
+def warn_of_unmeasured(X: pd.DataFrame, domain: Hashable) -> None:
+    """Columns that are filled in for a domain where nobody measured them."""
+    empty = [name for name in X if X[name].isna().all()]
+    if empty:
+        which = ", ".join(map(repr, empty[:MOST_REPORTED]))
+        more = f" and {len(empty) - MOST_REPORTED} more" if len(empty) > MOST_REPORTED else ""
+        warnings.warn(
+            f"no row of the domain {domain!r} has a value of {which}{more}: what is filled in "
+            "comes from the other columns and sites alone",
+            MissingFeatureWarning,
+            stacklevel=4,
+        )
+
+
 def _importance(model: FittedModel, feature: int) -> str:
     importance = model.missing.importance[feature]
     if not np.isfinite(importance):

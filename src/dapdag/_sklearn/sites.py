@@ -27,6 +27,7 @@ from .notices import (
     warn_of_novel_features,
     warn_of_outsiders,
     warn_of_unknown_values,
+    warn_of_unmeasured,
 )
 
 
@@ -128,6 +129,8 @@ class Sites:
         """The table with every missing cell filled; what was observed stays as it is."""
         if not self.frame.isna().to_numpy().any():
             return self.frame.copy()
+        for name, site in zip(self.labels, self.sites, strict=True):
+            warn_of_unmeasured(site.X, name)
         with compilation_cache():
             filled = self._in_order([impute(site) for site in self.sites])
         return completed(self.model.table, self.frame, filled)
