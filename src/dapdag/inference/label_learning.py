@@ -9,6 +9,7 @@ from ..data.layout import Encoded
 from ..model.constants import (
     FEWEST_OWN,
     NOISE_PRIOR_ROWS,
+    OWN_ERRORS,
     OWN_FOLDS,
     OWN_FUNCTIONS,
     OWN_SPREADS,
@@ -131,7 +132,7 @@ def learn_correction(
 
 def _choose(problems: dict[int, Problem], variation: SiteVariation) -> tuple[int, float]:
     """Functions and spread of their coefficients with the least held-out loss; none unless the
-    loss is lower than without them by more than its standard error."""
+    loss is lower than without them by more than `OWN_ERRORS` standard errors."""
     plain = _held_out(problems[0], variation, 0.0)
     best, chosen = plain, (0, 0.0)
     for count, problem in problems.items():
@@ -139,7 +140,7 @@ def _choose(problems: dict[int, Problem], variation: SiteVariation) -> tuple[int
             losses = _held_out(problem, variation, spread)
             gain = plain - losses
             error = gain.std(ddof=1) / np.sqrt(len(gain))
-            if losses.mean() < best.mean() and gain.mean() > error:
+            if losses.mean() < best.mean() and gain.mean() > OWN_ERRORS * error:
                 best, chosen = losses, (count, spread)
     return chosen
 

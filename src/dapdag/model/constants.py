@@ -154,8 +154,9 @@ VARIATION_SOURCES = 4
 # Nats that a change of the experts' weights by 1 costs: what the left-out sources count for.
 WEIGHT_PRIOR = 10.0
 # Labels from which a site's own fit is tried, folds that judge it, random Fourier features beside
-# the linear ones, and variances of the function that are tried.
-FEWEST_OWN, OWN_FOLDS, OWN_FUNCTIONS = 50, 5, 128
+# the linear ones, and variances of the function that are tried. Of these eight fits one must lower
+# the held-out loss by this many standard errors. Measured by: benchmarks/labels.py.
+FEWEST_OWN, OWN_FOLDS, OWN_FUNCTIONS, OWN_ERRORS = 50, 5, 128, 2.0
 OWN_SPREADS = (0.01, 0.1, 1.0, 10.0)
 
 # E at a new site.
