@@ -34,7 +34,8 @@ IS_TARGET = DOMAIN < 0
 # Enough to learn something, and no more.
 QUICK = {"n_members": 1, "hidden": 8, "max_epochs": 40, "n_steps": 300, "n_estimators": 20}
 # Each compiles for many seconds and is fitted in tests of its own; one per task is fitted here.
-NETWORKS = {"dapdag", "dapdag-b", "mlp", "castle", "brm", "mdan", "mdan-hard"}
+FORMS = {"dapdag", "dapdag-b", "dapdag-paper", "dapdag-b-paper"}
+NETWORKS = FORMS | {"mlp", "castle", "brm", "mdan", "mdan-hard"}
 
 
 def fitted_here(task: str, network: str) -> list[str]:
@@ -111,7 +112,7 @@ def test_every_grid_is_of_one_size_and_takes_the_default_first(task: str) -> Non
 
 
 def test_nothing_of_the_paper_is_missing() -> None:
-    ours = ["dapdag", "dapdag-b"]
+    ours = ["dapdag", "dapdag-b", "dapdag-paper", "dapdag-b-paper"]
     paper = ["mlp", "castle", "brm", "mdan", "mdan-hard", "missforest", "dainfer"]
     practice = ["boosting", "lightgbm", "forest", "linear"]
     assert registry.available("regression", kinds=["ours", "paper", "practice"]) == [
@@ -120,6 +121,9 @@ def test_nothing_of_the_paper_is_missing() -> None:
         *practice,
     ]
     assert registry.make("dapdag-b", "regression").bayesian
+    for name in FORMS:
+        form = "paper" if name.endswith("paper") else "search"
+        assert registry.make(name, "regression").structure == form
     assert not registry.make("dapdag", "classification").bayesian
     assert registry.available("regression", "adaptation")
     assert "skada-jcpot" not in registry.available("regression")

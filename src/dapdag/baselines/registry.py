@@ -123,6 +123,12 @@ def _check_task(task: str) -> None:
         raise ValueError(f"task must be 'regression' or 'classification', got {task!r}")
 
 
+def _papers_form(name: str, title: str, bayesian: bool) -> Method:
+    """The paper's system: the graph by gradient descent, the label through its own filter."""
+    home = "dapdag.estimators:DAPDAG"
+    return _method(name, title, "ours", home, bayesian=bayesian, structure="paper")
+
+
 def _practice(name: str, title: str, packages: tuple[str, ...] = ()) -> Method:
     home = "dapdag.baselines.pooled.estimators:Practice"
     return _method(name, title, "practice", home, packages=packages, model=name)
@@ -158,6 +164,8 @@ METHODS: dict[str, Method] = {
     for method in (
         _method("dapdag", "DAPDAG", "ours", "dapdag.estimators:DAPDAG", bayesian=False),
         _method("dapdag-b", "DAPDAG-B", "ours", "dapdag.estimators:DAPDAG", bayesian=True),
+        _papers_form("dapdag-paper", "DAPDAG (paper's form)", bayesian=False),
+        _papers_form("dapdag-b-paper", "DAPDAG-B (paper's form)", bayesian=True),
         _method("mlp", "MLP", "paper", "dapdag.baselines:MLP"),
         _method("castle", "CASTLE", "paper", "dapdag.baselines:CASTLE"),
         _method("brm", "BRM", "paper", "dapdag.baselines:BRM"),

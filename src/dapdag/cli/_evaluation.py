@@ -120,6 +120,8 @@ def explain_methods(found: Evaluation) -> None:
         "linear": "logistic regression" if found.task == "classification" else "linear regression",
         "dapdag-b": "this package's model with a posterior of E, as `dapdag fit` trains it",
         "dapdag": "this package's model with a point estimate of E",
+        "dapdag-b-paper": "the paper's own system, with a posterior of E",
+        "dapdag-paper": "the paper's own system, with a point estimate of E",
     }
     shown = [f"{m}: {words.get(m) or registry.METHODS[m].title}" for m in found.methods]
     print_lines("Methods. " + "; ".join(shown) + ".")

@@ -18,6 +18,8 @@ from .statements import per_seed
 _LOOKS: dict[str, tuple[str, str, str]] = {
     "dapdag-b": (BLUE, "o", "-"),
     "dapdag": (SKY, "s", "-"),
+    "dapdag-b-paper": (BLUE, "o", ":"),
+    "dapdag-paper": (SKY, "s", ":"),
     "castle": (GREEN, "^", "--"),
     "brm": (VERMILLION, "D", "--"),
     "mdan": (ORANGE, "v", "-."),

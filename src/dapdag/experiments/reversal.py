@@ -132,12 +132,12 @@ def statements(rows: pd.DataFrame, parameters: ReversalParameters) -> list[State
 
 TITLE = "A feature whose relation to the label turns round"
 _ALL = (
-    *("dapdag-b", "dapdag", "brm", "mlp", "castle", "linear", "boosting"),
+    *("dapdag-b", "dapdag", "dapdag-b-paper", "brm", "mlp", "castle", "linear", "boosting"),
     *("mdan", "dainfer", "missforest", methods.ORACLE),
 )
 PRESETS = {
     "quick": ReversalParameters(
-        methods=("dapdag-b", "brm", "mlp", "linear", "boosting", methods.ORACLE),
+        methods=("dapdag-b", "dapdag-b-paper", "brm", "mlp", "linear", "boosting", methods.ORACLE),
         n_seeds=3,
         strengths=(2.0, 1.0, 0.0, -1.0, -2.0),
         budget=QUICK,

@@ -64,6 +64,8 @@ _GPBOOST: Grid = _settings(
 GRIDS: dict[str, Grid] = {
     "dapdag": _ENVIRONMENT,
     "dapdag-b": _ENVIRONMENT,
+    "dapdag-paper": _ENVIRONMENT,
+    "dapdag-b-paper": _ENVIRONMENT,
     "mlp": _NETWORK,
     "castle": _NETWORK,
     "brm": _ENVIRONMENT,

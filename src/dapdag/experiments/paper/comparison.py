@@ -15,7 +15,16 @@ from matplotlib.figure import Figure
 from ...baselines.registry import METHODS
 from ...evaluate.metrics import metric_title
 from .. import methods
-from ..cases import METRICS, NETWORKS, Case, first_sources, same_setting, score_runs, simulated
+from ..cases import (
+    METRICS,
+    NETWORKS,
+    OURS,
+    Case,
+    first_sources,
+    same_setting,
+    score_runs,
+    simulated,
+)
 from ..figures import means_over, new_figure, shared_legend, tidy
 from ..runs import QUICK, TINY, Outcome, Parameters, Run
 from ..statements import Statement, better, mean_effect, per_seed
@@ -93,16 +102,15 @@ def statements(rows: pd.DataFrame, parameters: ComparisonParameters) -> list[Sta
         present = set(part["method"])
         if "dapdag-b" not in present:
             continue
-        for rival in [m for m in dict.fromkeys(part["method"]) if m not in _OURS]:
-            claim = f"{task}: DAPDAG-B beats {methods.title(rival)}"
-            found.append(better(claim, part, metric, "dapdag-b", rival))
+        rivals = [m for m in dict.fromkeys(part["method"]) if m not in (*OURS, methods.ORACLE)]
+        for form in [m for m in ("dapdag-b", "dapdag-b-paper") if m in present]:
+            for rival in rivals:
+                claim = f"{task}: {methods.title(form)} beats {methods.title(rival)}"
+                found.append(better(claim, part, metric, form, rival))
         if {"castle", "mdan"} <= present:
             found.append(better(f"{task}: CASTLE beats MDAN", part, metric, "castle", "mdan"))
         found += _more_sources(str(task), part, metric)
     return found
-
-
-_OURS = ("dapdag-b", "dapdag", methods.ORACLE)
 
 
 def _more_sources(task: str, part: pd.DataFrame, metric: str) -> list[Statement]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ...plotting.style import BLUE, VERMILLION
 from .. import methods
-from ..cases import Case, first_sources, fit_all, same_setting, simulated
+from ..cases import OURS, Case, first_sources, fit_all, same_setting, simulated
 from ..figures import means_over, new_figure, shared_legend, tidy
 from ..runs import QUICK, TINY, Outcome, Parameters, Row, Run
 from ..statements import Statement, mean_effect, per_seed
@@ -148,8 +148,10 @@ def statements(rows: pd.DataFrame, parameters: EnvironmentParameters) -> list[St
 
 TITLE = "Learned against true differences of E"
 PRESETS = {
-    "quick": EnvironmentParameters(methods=("dapdag-b", "brm"), n_seeds=6, budget=QUICK),
-    "paper": EnvironmentParameters(methods=("dapdag-b", "dapdag", "brm"), n_seeds=30),
+    "quick": EnvironmentParameters(
+        methods=("dapdag-b", "dapdag-b-paper", "brm"), n_seeds=6, budget=QUICK
+    ),
+    "paper": EnvironmentParameters(methods=(*OURS, "brm"), n_seeds=30),
     "tiny": EnvironmentParameters(
         methods=("dapdag-b",),
         n_seeds=2,

@@ -140,12 +140,14 @@ def statements(rows: pd.DataFrame, parameters: ScalabilityParameters) -> list[St
 TITLE = "Performance and scalability"
 PRESETS = {
     "quick": ScalabilityParameters(
-        methods=("dapdag-b", "dainfer", "mdan"),
+        methods=("dapdag-b", "dapdag-b-paper", "dainfer", "mdan"),
         n_seeds=2,
         n_variables=(5, 10, 30),
         budget=QUICK,
     ),
-    "paper": ScalabilityParameters(methods=("dapdag-b", "dainfer", "mdan"), n_seeds=10),
+    "paper": ScalabilityParameters(
+        methods=("dapdag-b", "dapdag-b-paper", "dainfer", "mdan"), n_seeds=10
+    ),
     "tiny": ScalabilityParameters(
         methods=("dapdag-b",),
         n_seeds=2,

@@ -29,7 +29,7 @@ from .numbers import STUDIES_AUC
 
 SIMULATED = "maggic_like"
 SHOWN = {"classification": ("auc", "apr", "log_loss"), "regression": METRICS["regression"]}
-PAPERS = ("dapdag-b", "castle", "missforest", "brm", "mdan", "mlp")
+PAPERS = ("dapdag-b", "dapdag-b-paper", "castle", "missforest", "brm", "mdan", "mlp")
 
 
 @dataclass(frozen=True)
