@@ -34,9 +34,9 @@ def with_weights(model, weights):
 @pytest.mark.parametrize(
     "weights, adapts, words",
     [
-        ([1.0, 0.0, 0.0], False, f"Prediction: 100 % networks without E; {DOES_NOT_ADAPT}."),
+        ([1.0, 0.0, 0.0], False, f"Prediction: 100 % networks without E.\nT{DOES_NOT_ADAPT[1:]}."),
         ([0.7, 0.3, 0.0], True, "Prediction: 70 % networks without E and 30 % networks with E."),
-        ([0.0, 0.0, 1.0], True, "Prediction: 100 % inference on the graph."),
+        ([0.0, 0.0, 1.0], True, "Prediction: 100 % the graph."),
     ],
 )
 def test_shares_of_the_experts_are_told(model, weights, adapts, words):

@@ -9,7 +9,7 @@ from .notices import uses_environment
 WORDS = {
     "pooled": "networks without E",
     "environment": "networks with E",
-    "graph": "inference on the graph",
+    "graph": "the graph",
 }
 DOES_NOT_ADAPT = "this model does not adapt to sites; E is descriptive"
 
@@ -31,8 +31,10 @@ def prediction_parts(estimator: Any) -> dict[str, Any]:
 
 
 def parts_in_words(estimator: Any) -> str:
-    """`70 % networks without E and 30 % networks with E`, and whether the model adapts."""
+    """`70 % networks without E and 30 % networks with E`; a line below if it does not adapt."""
     found = prediction_parts(estimator)
     shares = [f"{100 * w:.0f} % {WORDS[name]}" for name, w in found["experts"].items() if w > 0]
     said = f"Prediction: {listing(shares)}"
-    return f"{said}; {DOES_NOT_ADAPT}." if not found["adapts"] else f"{said}."
+    if found["adapts"]:
+        return f"{said}."
+    return f"{said}.\n{DOES_NOT_ADAPT[:1].upper()}{DOES_NOT_ADAPT[1:]}."
