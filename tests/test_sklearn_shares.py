@@ -1,5 +1,6 @@
 """What a prediction consists of is said in numbers and in words; effects have a sign."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,13 @@ import pandas as pd
 import pytest
 
 from dapdag import DAPDAGRegressor
-from dapdag._sklearn.shares import DOES_NOT_ADAPT, parts_in_words, prediction_parts
+from dapdag._sklearn.shares import (
+    DOES_NOT_ADAPT,
+    between_sites_in_words,
+    parts_in_words,
+    prediction_parts,
+)
+from dapdag.inference.recalibration import Calibration
 
 N = 240
 
@@ -45,6 +52,24 @@ def test_shares_of_the_experts_are_told(model, weights, adapts, words):
     assert list(found["experts"].values()) == weights == other.expert_weights_.tolist()
     assert found["adapts"] is adapts and 0 <= found["site_slope"] <= 1 and found["tau2"] >= 0
     assert parts_in_words(other) == words
+
+
+@pytest.mark.parametrize(
+    "calibration, words",
+    [
+        (Calibration(np.zeros(1)), "Between sites: too few sources to leave any out."),
+        (
+            Calibration(np.zeros(1), slope=0.8, tau2=0.25, n_sites=3),
+            r"Between sites \(3 left out\): a predicted difference of the mean is followed "
+            r"by 80 %; what is left has the standard deviation \S+\.",
+        ),
+    ],
+)
+def test_what_is_known_about_new_sites_is_told(model, calibration, words):
+    fitted = replace(model.fitted_, model=replace(model.fitted_.model, calibration=calibration))
+    other = DAPDAGRegressor(**model.get_params())
+    other._adopt(fitted, model.sources_)
+    assert re.fullmatch(words, between_sites_in_words(other))
 
 
 def test_effects_have_the_sign_of_the_slope(model):

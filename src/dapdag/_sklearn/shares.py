@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from .._runtime.text import listing
+import numpy as np
+
+from .._runtime.text import listing, number
 from ..inference.combination import EXPERTS
 from .notices import uses_environment
 
@@ -38,3 +40,24 @@ def parts_in_words(estimator: Any) -> str:
     if found["adapts"]:
         return f"{said}."
     return f"{said}.\n{DOES_NOT_ADAPT[:1].upper()}{DOES_NOT_ADAPT[1:]}."
+
+
+def between_sites_in_words(estimator: Any) -> str:
+    """Slope and τ of the label's level over left-out sources."""
+    found = estimator.fitted_.model.calibration
+    if not found.n_sites:
+        return "Between sites: too few sources to leave any out."
+    what = "mean" if found.overall is None else "log-odds"
+    return (
+        f"Between sites ({found.n_sites} left out): a predicted difference of the {what} is "
+        f"followed by {100 * found.slope:.0f} %; what is left has the standard deviation "
+        f"{number(deviation_between_sites(estimator))}."
+    )
+
+
+def deviation_between_sites(estimator: Any) -> float:
+    """τ, in the units of a number, or of log-odds."""
+    model = estimator.fitted_.model
+    label: Any = model.table.label
+    scale = label.deviation if model.calibration.overall is None else 1.0
+    return float(np.sqrt(model.calibration.tau2) * scale)

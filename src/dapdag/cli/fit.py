@@ -244,7 +244,7 @@ def _parents(model: Any) -> list[str]:
 
 
 def _show_training(model: Any, seconds: float) -> None:
-    from dapdag._sklearn.shares import parts_in_words
+    from dapdag._sklearn.shares import between_sites_in_words, parts_in_words
 
     from ._show import print_lines
 
@@ -256,4 +256,5 @@ def _show_training(model: Any, seconds: float) -> None:
         + ("" if loss is None else f", validation loss {significant(loss)}."),
         f"Graph of {found['edges']} edges; parents of {label}: {parents}.",
         parts_in_words(model),
+        between_sites_in_words(model),
     )

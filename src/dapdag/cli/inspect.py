@@ -76,7 +76,7 @@ def summary(model: Any, path: Path) -> dict[str, Any]:
 
 
 def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
-    from dapdag._sklearn.shares import parts_in_words
+    from dapdag._sklearn.shares import between_sites_in_words, parts_in_words
 
     from ._show import print_lines, print_table
 
@@ -89,7 +89,7 @@ def _show(model: Any, found: dict[str, Any], in_full: bool) -> None:
         f"{found['graph']['edges']} edges, {training['epochs']} epochs"
         + ("" if loss is None else f", validation loss {fixed(loss, 3)}"),
     )
-    print_lines(parts_in_words(model))
+    print_lines(parts_in_words(model), between_sites_in_words(model))
     if label["levels"]:
         print_lines(f"Classes: {', '.join(map(str, label['levels']))}")
     changed = {name: found["settings"][name] for name in found["changed"]}
