@@ -233,11 +233,12 @@ def test_columns_are_learned_on_the_sources() -> None:
     columns = Columns.learn(sample)
     Z = columns.encode(sample.X, "standard")
     assert Z.shape == (len(X), 1 + 2 + 3)  # a; b with its indicator; three colours; k tells nothing
-    assert np.abs(Z[~IS_TARGET].mean(axis=0)[:1]).max() < 0.05
-    assert Z[IS_TARGET, 0].max() < 4
-    assert_array_equal(Z[:, 2], X["b"].isna())
-    assert Z[0, 3:].sum() == 0 and (Z[1:, 3:].sum(axis=1) == 1).all()
-    assert_array_equal(columns.encode(sample.X, "raw")[:, 1], X["b"])
+    assert np.abs(Z[sample.is_source].mean(axis=0)[:1]).max() < 0.05
+    assert Z[~sample.is_source, 0].max() < 4
+    assert_array_equal(Z[:, 2], sample.X["b"].isna())
+    assert_array_equal(Z[:, 3:].sum(axis=1), sample.X["group"].notna())
+    assert sample.X["group"].isna().sum() == 1
+    assert_array_equal(columns.encode(sample.X, "raw")[:, 1], sample.X["b"])
 
 
 def test_skada_wants_a_target_and_leaves_scikit_learn_as_it_was() -> None:

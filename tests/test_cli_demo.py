@@ -109,7 +109,8 @@ def test_json_holds_scores_environment_and_graph(
     assert all(np.isfinite(row[name]) for row in found["scores"] for name in names)
     env = found["environment"]
     low, high = env["sources"]
-    assert env["outside"] == (not low <= env["mean"] <= high)
+    reach = 1.645 * env["sd"]
+    assert env["outside"] == (env["mean"] + reach < low or env["mean"] - reach > high)
     graph = found["graph"]
     wrong = [*graph["reversed"], *graph["extra"], *graph["missing"]]
     assert graph["distance"] == len(wrong)

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor
 from dapdag.datasets import make_regression_domains
+from dapdag.warnings import TrainingWarning
 
 TARGET = 0  # an E between those of the sources
 EPOCHS = 150
@@ -227,4 +228,4 @@ def test_a_member_that_breaks_warns_of_that_alone():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         hopeless()
-    assert {w.category for w in caught} == {UserWarning}
+    assert {w.category for w in caught} == {TrainingWarning}

@@ -60,8 +60,7 @@ def test_shares_of_the_experts_are_told(model, weights, adapts, words):
         (Calibration(np.zeros(1)), "Between sites: too few sources to leave any out."),
         (
             Calibration(np.zeros(1), slope=0.8, tau2=0.25, n_sites=3),
-            r"Between sites \(3 left out\): a predicted difference of the mean is followed "
-            r"by 80 %; what is left has the standard deviation \S+\.",
+            r"Between sites \(3 left out\): slope 0.80 of the mean, deviation left \S+\.",
         ),
     ],
 )

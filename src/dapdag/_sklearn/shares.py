@@ -49,9 +49,8 @@ def between_sites_in_words(estimator: Any) -> str:
         return "Between sites: too few sources to leave any out."
     what = "mean" if found.overall is None else "log-odds"
     return (
-        f"Between sites ({found.n_sites} left out): a predicted difference of the {what} is "
-        f"followed by {100 * found.slope:.0f} %; what is left has the standard deviation "
-        f"{number(deviation_between_sites(estimator))}."
+        f"Between sites ({found.n_sites} left out): slope {found.slope:.2f} of the {what}, "
+        f"deviation left {number(deviation_between_sites(estimator))}."
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.sample import Sample
+from ..data.sample import Sample, in_fixed_order
 
 POOL = "pool"
 
@@ -24,6 +24,5 @@ def sources_only(sample: Sample) -> Sample:
 def pooled(sample: Sample) -> Sample:
     """The rows of all sources as one domain."""
     sources = sources_only(sample)
-    return replace(
-        sources, domain=np.zeros_like(sources.domain), domain_labels=(POOL,), n_sources=1
-    )
+    one = np.zeros_like(sources.domain)
+    return in_fixed_order(replace(sources, domain=one, domain_labels=(POOL,), n_sources=1))

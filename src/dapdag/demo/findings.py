@@ -84,7 +84,8 @@ def _explanation(demo: Demo) -> list[str]:
 
 def _environment_sentence(site: int, env: Mapping[str, Any]) -> str:
     low, high = env["sources"]
-    where = "outside" if env["outside"] else "inside"
+    near = not env["outside"] and not low <= env["mean"] <= high
+    where = "at the edge of" if near else "outside" if env["outside"] else "inside"
     caution = "; beyond what was seen, predictions are guesses" if env["outside"] else ""
     return _minus(
         f"Environment: E of site {site} is {env['mean']:.2f} ± {env['sd']:.2f} in the model's own "
