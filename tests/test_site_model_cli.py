@@ -35,7 +35,8 @@ def study(tmp_path_factory):
     assert done.code == 0, done.err
     done = dapdag("adapt", folder / "model.dapdag", folder / "north.csv", "-o", folder / "n.dapdag")
     assert done.code == 0, done.err
-    assert_fits_a_terminal(done.out)
+    # lines with a path are as long as it is
+    assert_fits_a_terminal("\n".join(x for x in done.out.splitlines() if str(folder) not in x))
     assert "a site of 40 rows" in done.out and "dapdag predict" in done.out
     return folder
 

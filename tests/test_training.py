@@ -32,6 +32,7 @@ from dapdag.model.parameters import slices_of
 from dapdag.training.assemble import Data
 from dapdag.training.fit import best_of_members
 from dapdag.training.loop import Trained, train
+from dapdag.warnings import TrainingWarning
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -208,5 +209,5 @@ def test_a_single_lane_that_breaks_warns_of_that_alone():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train(trainer, problem, keys(A), plan)
-    assert [w.category for w in caught] == [UserWarning]
+    assert [w.category for w in caught] == [TrainingWarning]
     assert "member 0 was not finite" in str(caught[0].message)
