@@ -82,7 +82,7 @@ def site_difference(
     ----------
     model : a fitted DAPDAGRegressor or DAPDAGClassifier
     X_site, reference : rows of the site and of what it is compared with, another site or all rows
-        of the sources; or `SiteModel`s of this model, with labels if they have any
+        of the sources; or a `SiteModel` of this model each, with labels if they have any
     of : the class whose probability is meant; None takes the last one
     """
     label = model.fitted_.model.table.label
