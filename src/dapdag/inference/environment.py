@@ -45,7 +45,6 @@ def encode(model: FittedModel, chunks: Chunks) -> EnvPosterior:
 
 def summarise(model: FittedModel, chunks: Chunks) -> Summary:
     """The encoder's summary of all rows of one site, per member: [members, dim]."""
-
     parts = chunks.map(lambda data, present: summarise_piece(model, data, present))
     return sum((found for _, found in parts), start=no_rows(model))
 

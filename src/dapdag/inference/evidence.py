@@ -36,6 +36,8 @@ class Rows:
 
     def __add__(self, other: "Rows") -> "Rows":
         """Those of both with the smallest keys: a sample of all rows that both stand for."""
+        if not len(self.key):
+            return other
         both = Encoded(
             np.concatenate([self.data.values, other.data.values]),
             np.concatenate([self.data.observed, other.data.observed]),
