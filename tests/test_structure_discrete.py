@@ -8,9 +8,10 @@ import pytest
 from scipy.integrate import dblquad
 
 from dapdag.structure import constants as c
-from dapdag.structure.columns import encode, read_table
+from dapdag.structure.columns import encode
 from dapdag.structure.dictionary import build_dictionary, fit_features
 from dapdag.structure.discrete import discrete_evidence, discrete_rows
+from dapdag.structure.summary import summarise
 
 
 def _dictionary(n_levels, n_rows=300, n_sites=3, effect=1.0):
@@ -20,7 +21,7 @@ def _dictionary(n_levels, n_rows=300, n_sites=3, effect=1.0):
     logits = effect * np.outer(a, rng.normal(size=n_levels))
     y = (logits + rng.gumbel(size=(n_rows, n_levels))).argmax(axis=1)
     X = pd.DataFrame({"a": a, "b": b, "y": [f"level {k}" for k in y]})
-    table = encode(read_table(X, site), seed=0)
+    table = encode(summarise(X, site).table(), seed=0)
     names = list(table.names)
     j = names.index("y")
     others = tuple(sorted((names.index("a"), names.index("b"))))
@@ -71,7 +72,7 @@ def test_alike_rows_count_once():
     a, b = rng.integers(3, size=(2, 300))
     y = np.where(rng.random(300) < 0.7, a, b)
     X = pd.DataFrame({"a": a, "b": b, "y": y}).astype(str)
-    table = encode(read_table(X, np.repeat([0, 1], 150)), seed=0)
+    table = encode(summarise(X, np.repeat([0, 1], 150)).table(), seed=0)
     dictionary = build_dictionary(fit_features(table), 2, (0, 1), c.N_PRODUCTS)
     rows = discrete_rows(dictionary)
     each = replace(rows, parent_codes=np.full_like(rows.parent_codes, -1))

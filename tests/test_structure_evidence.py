@@ -6,12 +6,13 @@ import pytest
 
 from dapdag.structure import constants as c
 from dapdag.structure.batch import make_batch
-from dapdag.structure.columns import encode, read_table
+from dapdag.structure.columns import encode
 from dapdag.structure.dictionary import build_dictionary, fit_features
 from dapdag.structure.evidence import fit_models
-from dapdag.structure.models import best_models, residual_coefficients
+from dapdag.structure.models import best_models, residual_coefficients, with_unequal_noise
 from dapdag.structure.nesting import FULL_MODEL, included_terms
 from dapdag.structure.site_effects import site_terms
+from dapdag.structure.summary import summarise
 
 
 def _dictionary(n_rows=24, n_sites=3):
@@ -20,7 +21,7 @@ def _dictionary(n_rows=24, n_sites=3):
     a, b = rng.normal(size=(2, n_rows))
     y = a + 0.5 * a * b + site + 0.3 * rng.normal(size=n_rows)
     X = pd.DataFrame({"a": a, "b": b, "y": y})
-    table = encode(read_table(X, site), seed=0)
+    table = encode(summarise(X, site).table(), seed=0)
     target = table.names.index("y")
     others = tuple(j for j in range(3) if j != target)
     return build_dictionary(fit_features(table), target, others)
@@ -89,9 +90,10 @@ def test_unequal_noise_is_found_where_it_is():
     site = np.repeat([0, 1], 400)
     x = rng.normal(size=800)
     y = x + np.where(site == 0, 0.2, 2.0) * rng.normal(size=800)
-    table = encode(read_table(pd.DataFrame({"x": x, "y": y}), site), seed=0)
+    table = encode(summarise(pd.DataFrame({"x": x, "y": y}), site).table(), seed=0)
     j = table.names.index("y")
     dictionary = build_dictionary(fit_features(table), j, (1 - j,))
-    choice = best_models(make_batch(dictionary, [(0,)]), -np.inf)[0]
+    batch = make_batch(dictionary, [(0,)])
+    choice = with_unequal_noise(batch, best_models(batch, -np.inf)[0], 0.0)
     assert choice.unequal_noise[0]
     assert choice.weight[0, 0] > 10 * choice.weight[0, 1]

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dapdag.structure.columns import encode, read_table
+from dapdag.structure.columns import encode
 from dapdag.structure.dictionary import fit_features
 from dapdag.structure.parent_sets import score_parents
 from dapdag.structure.parents import ParentScores
 from dapdag.structure.refinement import Refinement
+from dapdag.structure.summary import summarise
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def products():
     a, b, noise = rng.normal(size=(3, 600))
     y = 0.5 * a + np.array([1.0, -1.0, 0.8])[site] * a * b + rng.normal(size=600)
     X = pd.DataFrame({"a": a, "b": b, "noise": noise, "y": y})
-    return fit_features(encode(read_table(X, site), seed=0))
+    return fit_features(encode(summarise(X, site).table(), seed=0))
 
 
 def _refined(features, allowed=None, max_parents=6):
@@ -79,7 +80,7 @@ def test_a_cause_takes_the_place_of_a_parent_that_stands_for_it():
     proxy = cause + 0.7 * rng.normal(size=600)
     y = a + b + cause + 0.5 * rng.normal(size=600)
     X = pd.DataFrame({"a": a, "b": b, "cause": cause, "proxy": proxy, "y": y})
-    features = fit_features(encode(read_table(X, np.repeat([0, 1], 300)), seed=0))
+    features = fit_features(encode(summarise(X, np.repeat([0, 1], 300)).table(), seed=0))
     place = features.table.names.index
     parents = tuple(sorted(map(place, ("a", "b", "proxy"))))
     scores = score_parents(features, place("y"), parents, (), 3)

@@ -70,6 +70,17 @@ def test_order_of_columns_and_rows_and_scales_do_not_matter(found):
     assert other.log_evidence_ == pytest.approx(found.log_evidence_, abs=1e-4)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_slopes_that_differ_by_more_than_the_noise_do_not_turn_an_edge(seed):
+    rng = np.random.default_rng(seed)
+    site = np.repeat(np.arange(8), 100)
+    strength = 3 * np.array([1.8, 0.8, 0.35, 0.5, 1.05, 0.2, 1.8, 0.05])[site]
+    cause = rng.normal(size=800)
+    X = pd.DataFrame({"cause": cause, "effect": strength * cause + rng.normal(size=800)})
+    found = GraphSearch().fit(X, site)
+    assert found.edge_probability_.at["cause", "effect"] > 0.9
+
+
 def test_random_networks_are_recovered():
     distances = []
     for seed in range(4):

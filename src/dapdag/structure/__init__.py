@@ -4,5 +4,6 @@ Importing this package loads NumPy, SciPy, pandas, networkx and scikit-learn, bu
 """
 
 from dapdag.structure.search import GraphSearch
+from dapdag.structure.summary import Statistics, summarise
 
-__all__ = ["GraphSearch"]
+__all__ = ["GraphSearch", "Statistics", "summarise"]

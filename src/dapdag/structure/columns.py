@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dapdag._runtime.warning import DataWarning
-from dapdag.data.domains import domain_array
-from dapdag.structure.constants import COPY_R2, KNOTS, MAX_LEVELS, MAX_ROWS
+from dapdag.structure.constants import COPY_R2, KNOTS
 from dapdag.structure.filling import fill_missing
 
 Array = NDArray[np.float64]
@@ -54,7 +50,7 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What the user gave: names, sites, and the columns as numbers with NaN for missing."""
+    """Names, sites, and the columns as numbers with NaN for missing."""
 
     names: tuple[Hashable, ...]
     values: Array  # [rows, columns]; codes for categorical columns
@@ -63,49 +59,40 @@ class Table:
     site_names: tuple[Hashable, ...]
 
 
-def read_table(X: Any, sample_domain: Any) -> Table:
-    """Check the input and turn every column into numbers."""
-    frame = X if isinstance(X, pd.DataFrame) else _frame(X)
-    if repeated := sorted({str(n) for n in frame.columns[frame.columns.duplicated()]}):
-        raise ValueError(f"Column names must be distinct; repeated: {repeated}.")
-    if frame.shape[0] < 2 or frame.shape[1] < 1:
-        raise ValueError(f"X must have at least two rows and one column, got {frame.shape}.")
-    site, site_names = _sites(sample_domain, len(frame))
-    columns = [_numbers(name, frame.iloc[:, j], site, site_names) for j, name in enumerate(frame)]
-    return Table(
-        tuple(frame.columns),
-        np.stack([values for values, _ in columns], axis=1),
-        tuple(levels for _, levels in columns),
-        site,
-        site_names,
-    )
-
-
 def encode(table: Table, seed: int) -> Encoded:
     """Drop constant columns, fix the order of columns and rows, fill missing cells, add ranks."""
-    varied = [j for j in range(len(table.names)) if _varies(table.values[:, j])]
-    values = table.values[:, varied].copy()
-    names = [table.names[j] for j in varied]
-    levels = [table.levels[j] for j in varied]
-    keys = []
-    for k, n_levels in enumerate(levels):
-        if n_levels:
-            values[:, k], key = _frequent_first(values[:, k])
-        else:
-            values[:, k], key = _standardise(values[:, k])
-        keys.append((n_levels, *key, str(names[k])))
-    order = sorted(range(len(varied)), key=keys.__getitem__)
-    values = values[:, order]
-    rows = _content_order(values, table.site)
-    rows = _equal_share(rows, table.site[rows], seed)
+    values, position = _canonical(table.values, table.levels, table.names)
+    rows = _row_order(values, table.site)
     values, site = values[rows], table.site[rows]
     bounds = np.searchsorted(site, np.arange(len(table.site_names) + 1)).astype(np.intp)
-    ordered_levels = tuple(levels[k] for k in order)
-    values = fill_missing(values, bounds, ordered_levels, seed)
-    return _with_ranks(tuple(names[k] for k in order), values, ordered_levels, site, bounds)
+    levels = tuple(table.levels[k] for k in position)
+    values = fill_missing(values, bounds, levels, seed)
+    return _with_ranks(tuple(table.names[k] for k in position), values, levels, site, bounds)
 
 
-def _content_order(values: Array, site: NDArray[np.intp]) -> NDArray[np.intp]:
+def content_order(
+    values: Array, levels: Sequence[int], names: Sequence[Hashable], site: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Order of the rows that is the same for permuted rows and columns and for other scales."""
+    return _row_order(_canonical(values, levels, names)[0], site)
+
+
+def _canonical(
+    values: Array, levels: Sequence[int], names: Sequence[Hashable]
+) -> tuple[Array, list[int]]:
+    """Columns that vary, on scales and in an order that only the content decides; their places."""
+    varied = [j for j in range(len(names)) if varies(values[:, j])]
+    values = values[:, varied].copy()
+    keys = []
+    for k, j in enumerate(varied):
+        scaled = _frequent_first if levels[j] else _standardise
+        values[:, k], key = scaled(values[:, k])
+        keys.append((levels[j], *key, str(names[j])))
+    order = sorted(range(len(varied)), key=keys.__getitem__)
+    return values[:, order], [varied[k] for k in order]
+
+
+def _row_order(values: Array, site: NDArray[np.intp]) -> NDArray[np.intp]:
     """Rows sorted by site, then by their values, by as many columns as tell them apart."""
     n_columns, n_keys = values.shape[1], 1
     while True:
@@ -118,19 +105,6 @@ def _content_order(values: Array, site: NDArray[np.intp]) -> NDArray[np.intp]:
         if n_keys >= n_columns or not tied.any():
             return rows
         n_keys *= 2
-
-
-def _equal_share(rows: NDArray[np.intp], site: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
-    """At most `MAX_ROWS` of rows that are sorted by site, the same share of every site."""
-    if len(rows) <= MAX_ROWS:
-        return rows
-    rng = np.random.default_rng(seed)
-    bounds = np.flatnonzero(np.diff(site, prepend=-1, append=-1)).tolist()
-    kept = [
-        a + np.sort(rng.permutation(b - a)[: max(1, round(MAX_ROWS * (b - a) / len(rows)))])
-        for a, b in pairwise(bounds)
-    ]
-    return rows[np.concatenate(kept)]
 
 
 def _with_ranks(
@@ -185,65 +159,16 @@ def warn_of_copies(table: Encoded) -> None:
         )
 
 
-def _frame(X: Any) -> pd.DataFrame:
-    values = np.asarray(X)
-    if values.ndim != 2:
-        raise ValueError(f"X must be a table with rows and columns, got shape {values.shape}.")
-    return pd.DataFrame(values).infer_objects()
-
-
-def _sites(sample_domain: Any, n_rows: int) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    """Number and name of each row's site; sites are numbered in the order of their names."""
-    if sample_domain is None:
-        return np.zeros(n_rows, dtype=np.intp), ("all rows",)
-    labels = domain_array(sample_domain, n_rows)
-    codes, found = pd.factorize(labels)
-    order = sorted(range(len(found)), key=lambda k: (str(type(found[k])), found[k]))
-    number = np.empty(len(found), dtype=np.intp)
-    number[order] = np.arange(len(found))
-    return number[codes], tuple(found.tolist()[k] for k in order)
-
-
-def _numbers(
-    name: Hashable, column: pd.Series, site: NDArray[np.intp], site_names: tuple[Hashable, ...]
-) -> tuple[Array, int]:
-    """Values of a column, and its number of levels if it is binary or categorical."""
-    if column.isna().all():
-        raise ValueError(f"Column {name!r} has no value in any row: leave it out.")
-    if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
-        return _codes(name, column)
-    values = column.to_numpy(dtype=float, na_value=np.nan)
-    if len(infinite := np.flatnonzero(np.isinf(values))):
-        where = site_names[site[infinite[0]]]
-        raise ValueError(
-            f"Column {name!r} has {len(infinite)} infinite value(s), the first at site {where!r} "
-            f"(row {infinite[0]}): replace them by NaN or by a finite number."
-        )
-    distinct = np.unique(values[~np.isnan(values)])
-    if len(distinct) != 2:
-        return values, 0
-    return np.where(np.isnan(values), np.nan, values == distinct[1]), 2
-
-
-def _codes(name: Hashable, column: pd.Series) -> tuple[Array, int]:
-    codes, found = pd.factorize(column)
-    if len(found) > MAX_LEVELS:
-        raise ValueError(
-            f"Column {name!r} holds text or categories with {len(found)} levels, more than "
-            f"{MAX_LEVELS}: merge rare levels, turn it into numbers, or leave it out."
-        )
-    return np.where(codes < 0, np.nan, codes).astype(float), len(found)
-
-
-def _varies(values: Array) -> bool:
+def varies(values: Array) -> bool:
+    """Whether a column has two values."""
     observed = values[~np.isnan(values)]
-    return bool(np.ptp(observed) > 0)
+    return bool(len(observed) and np.ptp(observed) > 0)
 
 
 def _frequent_first(codes: Array) -> tuple[Array, tuple[float, ...]]:
     """Codes renumbered by falling frequency, and the frequencies.
 
-    Equally frequent levels keep the order in which they appear.
+    Equally frequent levels keep the order of their codes.
     """
     known = ~np.isnan(codes)
     count = np.bincount(codes[known].astype(int))

@@ -46,7 +46,7 @@ def stack(choices: list[Choice]) -> Choice:
 def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
     """The most probable model of each parent set, for the target on its own and normal scale.
 
-    Noise may differ between sites on the own scale; `with_unequal_noise` does it for the other.
+    Noise is the same at all sites: `with_unequal_noise` lets it differ.
     `normal_scale_gain` is the log likelihood gained by the transform to normal scores, −inf where
     that scale is not to be tried.
     """
@@ -57,7 +57,7 @@ def best_models(batch: Batch, normal_scale_gain: float) -> list[Choice]:
         relaxed = np.maximum(least_noise[small], c.NOISE_FLOOR)
         again, _ = _choose(batch.take(small), relaxed, gains)
         choices = [better_of(old, new, small) for old, new in zip(choices, again, strict=True)]
-    return [with_unequal_noise(batch, choices[0], 0.0), *choices[1:]]
+    return choices
 
 
 def extended_models(
@@ -96,13 +96,14 @@ def extended_models(
     return best
 
 
-def contenders(own: Choice, other: Choice) -> NDArray[np.intp]:
-    """Sets for which another scale may be better than the target's own.
+def contenders(own: Choice, other: Choice, density: Array) -> NDArray[np.intp]:
+    """Sets for which another scale may be better than the target's own, both with equal noise.
 
-    It may where the residuals on the own scale are not normal.
+    It may where the residuals on the own scale are not normal: `density` is what their density
+    adds.
     """
-    margin = np.minimum(c.SCALE_MARGIN, c.NORMAL_SCALE_MARGIN + 2 * own.density)
-    return np.flatnonzero(other.value > own.value - own.density - margin)
+    margin = np.minimum(c.SCALE_MARGIN, c.NORMAL_SCALE_MARGIN + 2 * density)
+    return np.flatnonzero(other.value > own.value - margin)
 
 
 def level_evidence(batch: Batch, choice: Choice) -> Array:

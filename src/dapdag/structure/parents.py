@@ -209,11 +209,12 @@ class NumericTarget:
 
     def _with_density(self, batch: Batch) -> Choice:
         """The most probable models, with the density of their residuals."""
-        own, *others = best_models(batch, self.normal_scale_gain)
+        equal, *others = best_models(batch, self.normal_scale_gain)
+        own = with_unequal_noise(batch, equal, 0.0)
         residuals = self._residuals(batch, own)
         best = own.with_density(self._density_gains(batch, own, residuals))
         for other in others:
-            which = contenders(best, other)
+            which = contenders(equal, other, best.density)
             if len(which):
                 some = batch.take(which)
                 chosen = with_unequal_noise(some, other.take(which), self.normal_scale_gain)

@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from dapdag.graph import to_networkx
-from dapdag.structure.columns import encode, read_table, warn_of_copies
+from dapdag.structure.columns import encode, warn_of_copies
 from dapdag.structure.knowledge import read_knowledge
 from dapdag.structure.pipeline import Options, discover
 from dapdag.structure.shifts import shift_frame
 from dapdag.structure.statistics import Array
+from dapdag.structure.summary import Statistics, summarise
 
 
 class GraphSearch(BaseEstimator):
@@ -56,6 +57,9 @@ class GraphSearch(BaseEstimator):
         it does so in its level, slopes, shape or noise; the log Bayes factor of any difference.
     log_evidence_ : float
         Score of the graph.
+    rows_ : DataFrame
+        One row per site: its ``rows``, and how many were ``read``: all of them in tables of up
+        to 20,000 rows.
     feature_names_in_, n_features_in_
         Columns of X.
     """
@@ -88,9 +92,23 @@ class GraphSearch(BaseEstimator):
         sample_domain : one label per row, optional
             The site of every row; None for one site.
         """
+        self._check()
+        return self.fit_statistics(summarise(X, sample_domain, 0, self.random_state))
+
+    def _check(self) -> None:
         if not self.max_parents >= 1:
             raise ValueError(f"max_parents must be at least 1, got {self.max_parents!r}.")
-        given = read_table(X, sample_domain)
+
+    def fit_statistics(self, statistics: Statistics) -> GraphSearch:
+        """Search the graph of a table of which only a summary is at hand.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Sum of `dapdag.structure.summarise` over the parts of the table.
+        """
+        self._check()
+        given = statistics.table()
         names = list(given.names)
         knowledge = read_knowledge(
             names, self.forbidden_edges, self.required_edges, self.tiers, self.max_parents
@@ -122,9 +140,16 @@ class GraphSearch(BaseEstimator):
         for i, j in np.argwhere(edge).tolist():
             self.graph_.edges[names[i], names[j]]["probability"] = float(probability[i, j])
         self.log_evidence_ = inner.score
+        self.rows_ = _rows_frame(statistics)
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = d
         return self
+
+
+def _rows_frame(statistics: Statistics) -> pd.DataFrame:
+    """Rows of every site, and how many of them were read."""
+    index = pd.Index(statistics.sites, name="site", tupleize_cols=False)
+    return pd.DataFrame({"rows": statistics.count, "read": statistics.n_kept}, index=index)
 
 
 def _square_frame(values: Array, names: list[Hashable]) -> pd.DataFrame:

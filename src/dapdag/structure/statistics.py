@@ -18,8 +18,7 @@ Array = NDArray[np.float64]
 class SiteMoments:
     """Row counts and Gram matrices Φₘᵀ Φₘ of every site m.
 
-    Moments of disjoint sets of rows add up, so that a table can be read in chunks, and sites
-    can send their moments instead of their rows.
+    Moments of disjoint sets of rows add up.
     """
 
     count: Array  # [sites]
