@@ -161,6 +161,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         "io",
         "graph_baselines",
         "explain",
+        "distributed",
     ):
         module = importlib.import_module(f"dapdag.{name}".rstrip("."))
         public = set(module.__all__) - {"__version__"}

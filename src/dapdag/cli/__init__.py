@@ -24,6 +24,7 @@ from . import (
     predict,
     report,
     reproduce,
+    summarise,
     track,
     validate,
 )
@@ -105,6 +106,7 @@ for panel, command in (
     ("Learn and predict", fit.fit),
     ("Learn and predict", predict.predict),
     ("Learn and predict", adapt.adapt),
+    ("Learn and predict", summarise.summarise),
     ("Learn and predict", evaluate.evaluate),
     ("Learn and predict", validate.validate),
     ("Learn and predict", impute.impute),

@@ -45,6 +45,14 @@ def adapt(
     ignore_labels: Annotated[
         bool, typer.Option("--ignore-labels", help="Do not look at the column of the label.")
     ] = False,
+    summary: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Summary of the whole site, of which NEW are the rows that are here; again for "
+            "each part of it.",
+        ),
+    ] = None,
     separator: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -58,11 +66,15 @@ def adapt(
     in SITE, which `dapdag predict` takes in place of a model. Labels that NEW has, in some rows or
     in all, are learned from. If MODEL is such a file already, the rows are added to it.
 
+    NEW may also be summaries of the site's parts (see `dapdag summarise`), whose rows stay where
+    they are.
+
     \b
     Examples:
       dapdag adapt heart.dapdag leeds.csv -o leeds.dapdag
       dapdag predict leeds.dapdag patient.csv
       dapdag adapt leeds.dapdag today.csv -o leeds.dapdag
+      dapdag adapt heart.dapdag ward1.summary ward2.summary -o leeds.dapdag
     """
     silent = quiet or as_json
     say_step = silently if silent else tell
@@ -75,18 +87,39 @@ def adapt(
         raise ValueError(f"-o {output}: a site is no table, name it for example leeds.dapdag")
     say_step("Loading")
     fitted = load_model(model, sites=True)
+    whole = summaries_in(fitted, model, new, summary)
+    if whole is not None and not summary:
+        known = _from_summaries(fitted, whole, say_step)
+        _finish(known, site, output, quiet, as_json)
+        return
     how = reading(separator, decimal, encoding, missing)
     rows = read_new_rows(fitted, new, domain=domain, reading=how)
     label = str(fitted.fitted_.model.table.label.name)
     if label in rows.unused and not ignore_labels:
         rows = read_new_rows(fitted, new, domain=domain, keep=[label], reading=how)
     y = known_labels(fitted, rows.rows)
-    chosen = _of_one_site(rows, site)
+    chosen = of_one_site(rows, site)
     X, y = rows.X[chosen], None if y is None else y.to_numpy()[chosen]
     say_step(f"Adapting to {len(X):,} rows")
-    known = fitted.update(X, y) if hasattr(fitted, "known_") else fitted.at(X, y)
-    environment = known.environment_.rename(index={"new": site or "new"})
+    if whole is not None:
+        from dapdag.distributed import adapt as adapt_to
 
+        known = adapt_to(fitted, whole, X)
+    else:
+        known = fitted.update(X, y) if hasattr(fitted, "known_") else fitted.at(X, y)
+    _finish(known, site, output, quiet, as_json)
+
+
+def _from_summaries(model: Any, whole: Any, say_step: Any) -> Any:
+    from dapdag.distributed import adapt as adapt_to
+
+    say_step(f"Adapting to a summary of {whole.n_rows:,} rows")
+    return adapt_to(model, whole)
+
+
+def _finish(known: Any, site: str | None, output: Path, quiet: bool, as_json: bool) -> None:
+    """Save the site and say what it is like."""
+    environment = known.environment_.rename(index={"new": site or "new"})
     known.save(output)
     if as_json:
         print_json(_summary(known, environment, output))
@@ -98,7 +131,32 @@ def adapt(
         typer.echo(f"  dapdag predict {output} ROWS.csv")
 
 
-def _of_one_site(rows: NewRows, site: str | None) -> Any:
+def summaries_in(
+    fitted: Any, model: Path, new: list[Path], summary: list[Path] | None = None
+) -> Any:
+    """The sum of the summaries among the inputs, or None if they are tables.
+
+    Summaries and tables side by side are refused: tables go with `--summary`.
+    """
+    if not summary and not any(path.is_file() for path in new):
+        return None
+    from dapdag.distributed import is_summary, read_summary
+
+    found = [path for path in new if is_summary(path)]
+    if found and (summary or len(found) < len(new)):
+        raise ValueError(
+            f"{found[0]} is a summary, and beside it stand others: give tables as NEW, and every "
+            "summary of the whole site by --summary"
+        )
+    given = summary or found
+    if not given:
+        return None
+    if hasattr(fitted, "known_"):
+        raise ValueError(f"{model} is a site already: summaries go with the model of `dapdag fit`")
+    return sum(read_summary(path) for path in given)
+
+
+def of_one_site(rows: NewRows, site: str | None) -> Any:
     """Which rows are of the site that is named; all if none is, and they are of one."""
     every = [True] * len(rows.X)
     if rows.site is None:
