@@ -46,6 +46,13 @@ def predict(
         list[str] | None,
         typer.Option("--id", metavar="COLUMN", help="Column to copy to the output, such as an ID."),
     ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROWS",
+            help="Rows to read at a time; else large tables are read in batches of 131,072.",
+        ),
+    ] = None,
     separator: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -65,6 +72,9 @@ def predict(
       low, high           the interval of a number (see --coverage)
       probability_CLASS   for each class, of a classification
       outside             whether the site lies beyond what the sources span
+
+    With -o, tables of any size are read in batches, twice: for the environments, then for the
+    predictions. If that is interrupted, the same command goes on where it stopped.
 
     \b
     Examples:
@@ -88,17 +98,14 @@ def predict(
             raise ValueError(f"--domain {domain}: {model} is of one site, and all rows are of it")
         domain = ""
     kept = list(dict.fromkeys(name for name in keep or () if name != domain))
-    rows = read_new_rows(
-        fitted,
-        new,
-        domain=domain,
-        keep=kept,
-        reading=reading(separator, decimal, encoding, missing),
-    )
+    how = reading(separator, decimal, encoding, missing)
+    if _in_batches(new, output, batch, how):
+        _stream(fitted, new, output, domain, kept, how, batch, coverage, quiet, as_json)
+        return
+    rows = read_new_rows(fitted, new, domain=domain, keep=kept, reading=how)
     if not silent:
-        _tell_roles(fitted, rows, domain, at_site)
-    kept += [name for name in rows.ids if name not in (*kept, rows.domain)]
-    kept = [name for name in kept if name != rows.domain]
+        _tell_roles(fitted, rows.unused, rows, domain)
+    kept = _kept(kept, rows)
     say_step(f"Predicting {len(rows):,} rows")
     predict_rows = predict_at_site if at_site else predict_table
     found = predict_rows(fitted, rows, coverage=coverage, keep=kept, domain=rows.domain)
@@ -106,7 +113,13 @@ def predict(
     if output is not None:
         write_table(found.table, output, float_format=PRECISION)
     if as_json:
-        print_json(_summary(found, output))
+        about = _summary([*map(str, found.table)], len(found.table), found.environments, output)
+        if output is None:
+            import json
+
+            # pandas knows how to write its own types; NaN becomes null.
+            about["predictions"] = json.loads(found.table.to_json(orient="records"))
+        print_json(about)
         return
     if output is None:
         _print_csv(found.table)
@@ -115,41 +128,100 @@ def predict(
         typer.echo(f"Wrote {output}: {len(found.table):,} rows")
 
 
-def _tell_roles(model: Any, rows: Any, domain: str | None, at_site: bool) -> None:
+def _kept(kept: list[str], rows: Any) -> list[str]:
+    """Columns to copy: those asked for, and those that named rows in training."""
+    every = [*kept, *(name for name in rows.ids if name not in kept)]
+    return [name for name in every if name != rows.domain]
+
+
+def _in_batches(new: list[Path], output: Path | None, batch: int | None, how: Any) -> bool:
+    from dapdag.io.batches import is_large
+    from dapdag.io.reading import table_files
+
+    if batch is not None:
+        if batch < 1:
+            raise ValueError(f"--batch {batch}: it must be 1 or more")
+        if output is None:
+            raise ValueError("--batch needs a file to write to: give -o")
+        return True
+    return output is not None and is_large([f for path in new for f in table_files(path)], how)
+
+
+def _stream(
+    fitted: Any,
+    new: list[Path],
+    output: Path | None,
+    domain: str | None,
+    kept: list[str],
+    how: Any,
+    batch: int | None,
+    coverage: float,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Predict in batches, in two passes over the files."""
+    from dapdag._runtime.progress import progress
+    from dapdag.io.batches import BATCH_ROWS, Batches
+    from dapdag.io.streaming import predict_files
+
+    assert output is not None
+    batches = Batches(fitted, new, domain=domain, keep=kept, reading=how, rows=batch or BATCH_ROWS)
+    silent, at_site = quiet or as_json, hasattr(fitted, "known_")
+    if not silent:
+        _tell_roles(fitted, batches.unused, batches.plan, domain)
+        tell(f"Predicting {batches.bytes / 1e6:,.0f} MB in batches of {batches.size:,} rows")
+    passes = 1 if at_site else 2
+    try:
+        with progress(passes * batches.bytes, "Bytes", 0 if silent else 1) as report:
+            found = predict_files(
+                *(fitted, batches, output, report),
+                coverage=coverage,
+                keep=_kept(kept, batches.plan),
+                float_format=PRECISION,
+            )
+    except KeyboardInterrupt:
+        say(f"note: what is done is kept in {output}.partial; the same command goes on from there")
+        raise
+    if as_json:
+        print_json(_summary(found.columns, found.n_rows, found.environments, output))
+    elif not quiet:
+        show_environments(fitted.estimator if at_site else fitted, found.environments)
+        typer.echo(f"Wrote {output}: {found.n_rows:,} rows")
+
+
+def _tell_roles(model: Any, unused: list[str], rows: Any, domain: str | None) -> None:
     """Say which columns play no part, above all one that may name sites."""
     from dapdag._runtime.text import quoted
 
     label = str(model.fitted_.model.table.label.name)
-    dropped = (getattr(model, "reading_", None) or {}).get("dropped", ())
-    others = [name for name in rows.unused if name not in (rows.domain, label, *rows.ids, *dropped)]
+    told = getattr(model, "reading_", None) or {}
+    known = {rows.domain, label, *rows.ids, *told.get("dropped", ())}
+    known |= {told.get("weight"), told.get("group")}
+    others = [name for name in unused if name not in known]
     if rows.domain is not None and domain is None:
         say(
             f"note: {rows.domain!r} names the sites, as in training; --domain '' makes all rows "
             "one site"
         )
-    if label in rows.unused:
+    if label in unused:
         say(f"note: the label {label!r} is there, and not looked at")
     if others:
         say(f"note: not used: {quoted(others, 5)}")
-        if rows.site is None and not at_site:
+        if not rows.has_sites and not hasattr(model, "known_"):
             say("note: all rows are one new site; if a column names sites, give --domain")
 
 
-def _summary(found: Any, output: Path | None) -> dict[str, Any]:
+def _summary(
+    columns: list[str], rows: int, environments: Any, output: Path | None
+) -> dict[str, Any]:
     from ._environments import environment_records
 
-    summary: dict[str, Any] = {
-        "rows": len(found.table),
-        "columns": list(found.table),
-        "environments": environment_records(found.environments),
+    return {
+        "rows": rows,
+        "columns": columns,
+        "environments": environment_records(environments),
         "output": None if output is None else str(output),
     }
-    if output is None:
-        import json
-
-        # pandas knows how to write its own types; NaN becomes null.
-        summary["predictions"] = json.loads(found.table.to_json(orient="records"))
-    return summary
 
 
 def _print_csv(table: Any) -> None:

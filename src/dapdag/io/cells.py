@@ -25,16 +25,30 @@ def read_cells(
     ValueError
         For a row with more or fewer cells than `names`, with its line.
     """
+    pieces = [piece for piece, _ in cell_batches(path, found, names, wanted, ROWS_AT_ONCE)]
+    return {
+        name: pa.chunked_array([piece[name] for piece in pieces], type=pa.string())
+        for name in names
+        if name in wanted
+    }
+
+
+def cell_batches(
+    path: Path, found: Text, names: Sequence[str], wanted: Collection[str], rows_at_once: int
+) -> Iterator[tuple[dict[str, pa.Array], int]]:
+    """The same in batches of rows, each with the position in the file that was read up to.
+
+    The last one may be shorter, or empty where the file has no rows.
+    """
     keep = [k for k, name in enumerate(names) if name in wanted]
-    pieces: list[list[pa.Array]] = [[] for _ in keep]
     rows: list[list[str]] = []
 
-    def store() -> None:
+    def batch() -> dict[str, pa.Array]:
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-        for piece, k in zip(pieces, keep, strict=True):
-            piece.append(pa.array(columns[k], type=pa.string()))
         rows.clear()
+        return {names[k]: pa.array(columns[k], type=pa.string()) for k in keep}
 
+    any_yet = False
     try:
         with (
             open_text(local(path), found.compression) as file,
@@ -42,15 +56,13 @@ def read_cells(
         ):
             for record in _rows(path, text, found, len(names)):
                 rows.append(record)
-                if len(rows) == ROWS_AT_ONCE:
-                    store()
+                if len(rows) == rows_at_once:
+                    any_yet = True
+                    yield batch(), 0 if found.compression else file.tell()
     except UnicodeDecodeError:
         raise undecodable(path, found.compression, found.encoding) from None
-    store()
-    return {
-        names[k]: pa.chunked_array(piece, type=pa.string())
-        for k, piece in zip(keep, pieces, strict=True)
-    }
+    if rows or not any_yet:
+        yield batch(), local(path).stat().st_size
 
 
 def _rows(path: Path, text: io.TextIOWrapper, found: Text, width: int) -> Iterator[list[str]]:

@@ -37,6 +37,10 @@ class NewRows:
     def __len__(self) -> int:
         return len(self.rows.frame)
 
+    @property
+    def has_sites(self) -> bool:
+        return self.site is not None
+
 
 def read_new_rows(
     model: Any,
@@ -58,6 +62,52 @@ def read_new_rows(
         it is there, and an empty text makes all rows of a file one site
     keep : columns to read beside the model's; None reads all
     """
+    plan = plan_reading(model, paths, domain=domain, keep=keep, reading=reading)
+    rows = read_tables(
+        plan.files,
+        plan.reading,
+        columns=plan.wanted,
+        text=plan.text,
+        levels=plan.levels,
+        keep_raw=keep is None,
+    )
+    found = match_model(model, rows, domain=plan.domain, head=plan.head)
+    new = replace(found, ids=plan.ids)
+    tell_sentinels(new.X, model, "; it is taken for a value")
+    if keep is None:
+        return new
+    # Large tables: what the model needs is in X, and need not be in memory twice.
+    return replace(new, rows=replace(rows, frame=rows.frame[plan.beside]))
+
+
+@dataclass(frozen=True, eq=False)
+class ReadingPlan:
+    """Which files and columns are read for a model, and how."""
+
+    files: list[Path]
+    reading: Reading
+    head: list[str]  # all columns of the files
+    domain: str | None
+    ids: tuple[str, ...]
+    beside: list[str]  # columns to read beside the model's
+    wanted: set[str] | None  # None: all
+    text: list[str]  # columns that stay text
+    levels: dict[str, tuple[Any, ...]]
+
+    @property
+    def has_sites(self) -> bool:
+        return self.domain is not None or len(self.files) > 1
+
+
+def plan_reading(
+    model: Any,
+    paths: Sequence[str | Path],
+    *,
+    domain: str | None = None,
+    keep: Sequence[str] | None = (),
+    reading: Reading | None = None,
+) -> ReadingPlan:
+    """What `read_new_rows` reads, from the headers of the files."""
     features = model.fitted_.model.table.features
     told = getattr(model, "reading_", None) or {}
     reading = _as_before(reading or Reading(), told)
@@ -75,21 +125,17 @@ def read_new_rows(
                 f"{files[0]} has no column {name!r}; " + suggestion(name, head, "its columns are")
             )
     numeric = {str(v.name) for v in features if not _is_text(v)}
-    wanted = None if keep is None else {*(str(v.name) for v in features), *beside}
-    rows = read_tables(
+    return ReadingPlan(
         files,
         reading,
-        columns=wanted,
+        head,
+        domain,
+        ids,
+        beside,
+        wanted=None if keep is None else {*(str(v.name) for v in features), *beside},
         text=[name for name in head if name not in numeric],
         levels={str(v.name): v.levels for v in features if isinstance(v, Discrete)},
-        keep_raw=keep is None,
     )
-    new = replace(match_model(model, rows, domain=domain, head=head), ids=ids)
-    tell_sentinels(new.X, model, "; it is taken for a value")
-    if keep is None:
-        return new
-    # Large tables: what the model needs is in X, and need not be in memory twice.
-    return replace(new, rows=replace(rows, frame=rows.frame[beside]))
 
 
 def _as_before(given: Reading, told: Mapping[str, Any]) -> Reading:

@@ -42,11 +42,11 @@ def predict_at_site(
     """Predict rows of a site that is known; its environment stays as it is."""
     environments = site.environment_
     if hasattr(site, "classes_"):
-        found = _class_columns(site.classes_, site.predict_proba(new.X))
+        found = class_columns(site.classes_, site.predict_proba(new.X))
     else:
         low, high = site.predict_interval(new.X, coverage).T
         found = {"prediction": site.predict(new.X), "low": low, "high": high}
-    return _together(new, keep, domain, found, environments)
+    return together(new, keep, domain, found, environments)
 
 
 def predict_table(
@@ -69,13 +69,13 @@ def predict_table(
     sites = adapt(model, new.X, new.site)
     environments = sites.environments
     if hasattr(model, "classes_"):
-        found = _class_columns(model.classes_, sites.probabilities())
+        found = class_columns(model.classes_, sites.probabilities())
     else:
         found = _numbers(sites, coverage)
-    return _together(new, keep, domain, found, environments)
+    return together(new, keep, domain, found, environments)
 
 
-def _together(
+def together(
     new: NewRows,
     keep: Sequence[str],
     domain: str | None,
@@ -105,7 +105,7 @@ def _numbers(sites: Sites, coverage: float) -> dict[str, Any]:
     return {"prediction": sites.numbers()[0], "low": low, "high": high}
 
 
-def _class_columns(classes: Any, probability: Any) -> dict[str, Any]:
+def class_columns(classes: Any, probability: Any) -> dict[str, Any]:
     names = [level(value) for value in classes]
     likeliest = classes[probability.argmax(1)]
     if likeliest.dtype.kind == "f":

@@ -53,6 +53,7 @@ class Rows:
     counts: tuple[int, ...]
     raw: pd.DataFrame | None = None  # every cell as it stood in its file, where that was asked for
     decimals: tuple[str, ...] = ()  # decimal mark of each file
+    before: int = 0  # rows of the first file that are not among these
 
     @property
     def name(self) -> str:
@@ -68,7 +69,8 @@ class Rows:
         """The file of a row and its number there, counted from 1 below the header."""
         ends = np.cumsum(self.counts)
         k = int(np.searchsorted(ends, row, side="right"))
-        return f"{self.files[k]}, row {row - int(ends[k]) + self.counts[k] + 1:,}"
+        before = self.before if k == 0 else 0
+        return f"{self.files[k]}, row {before + row - int(ends[k]) + self.counts[k] + 1:,}"
 
     def site_of_row(self) -> NDArray[Any]:
         """The name of each row's file, without its suffixes: the site of tables without one."""
@@ -106,11 +108,11 @@ def read_table(
 def column_names(path: str | Path, reading: Reading | None = None) -> list[str]:
     """The columns of a table, without its rows."""
     path, given = Path(path), reading or Reading()
-    if _is_parquet(path):
+    if is_parquet(path):
         import pyarrow.parquet as pq
 
         return [clean(str(name)) for name in pq.read_schema(local(path)).names]
-    return _names(sniff(path, given.encoding, given.separator, given.decimal))
+    return names_of(sniff(path, given.encoding, given.separator, given.decimal))
 
 
 def read_tables(
@@ -132,7 +134,7 @@ def read_tables(
     frames: dict[int, pd.DataFrame] = {}
     cells: dict[int, FileCells] = {}
     for k, file in enumerate(files):
-        if _is_parquet(file):
+        if is_parquet(file):
             frames[k] = _read_parquet(file, columns)
         else:
             cells[k] = _read_text(file, given, columns)
@@ -146,7 +148,7 @@ def read_tables(
     for file, frame in zip(files, every, strict=True):
         if frame.empty:
             raise ValueError(f"{file} has column names and no rows below them")
-    _tell_differences(files, every)
+    tell_differences(files, every)
     counts = tuple(len(frame) for frame in every)
     as_it_stands = None
     if keep_raw:
@@ -181,7 +183,7 @@ def table_files(path: Path) -> list[Path]:
     return found
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """Whether it is Parquet or else text; anything but a table is refused."""
     if not is_stream(path) and not path.exists():
         raise FileNotFoundError(f"there is no file {path}{_neighbour(path)}")
@@ -205,23 +207,40 @@ def _neighbour(path: Path) -> str:
 
 def _read_parquet(path: Path, columns: Collection[str] | None) -> pd.DataFrame:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(local(path)) as file:
-            names = file.schema_arrow.names
-            cleaned = [clean(name) for name in names]
-            repeated = sorted({name for name in cleaned if cleaned.count(name) > 1})
-            if repeated:
-                raise ValueError(
-                    f"{path} has several columns named {repeated[0]!r}: give every column a name "
-                    "of its own"
-                )
-            wanted = None if columns is None else [name for name in names if clean(name) in columns]
-            frame = file.read(wanted).to_pandas()
+        with parquet_file(path) as file:
+            return plain_frame(file.read(wanted_of(path, file, columns)).to_pandas(), file)
     except pa.ArrowException as error:
-        raise ValueError(f"{path} is a Parquet file that cannot be read ({error})") from error
+        raise unreadable(path, error) from error
+
+
+def parquet_file(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(local(path))
+
+
+def unreadable(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is a Parquet file that cannot be read ({error})")
+
+
+def wanted_of(path: Path, file: Any, columns: Collection[str] | None) -> list[str] | None:
+    """The columns to read, by their names in the file; None for all."""
+    names = file.schema_arrow.names
+    cleaned = [clean(name) for name in names]
+    repeated = sorted({name for name in cleaned if cleaned.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"{path} has several columns named {repeated[0]!r}: give every column a name of its own"
+        )
+    return None if columns is None else [name for name in names if clean(name) in columns]
+
+
+def plain_frame(frame: pd.DataFrame, file: Any) -> pd.DataFrame:
+    """The columns by their clean names, and rows by their numbers."""
     # An index that pandas wrote is a column, or the bare numbers of the rows.
+    names = file.schema_arrow.names
     named = [name for name in frame.index.names if name is not None and name in names]
     frame = frame.reset_index(level=named) if named else frame
     return frame.reset_index(drop=True).rename(columns=lambda name: clean(str(name)))
@@ -229,7 +248,7 @@ def _read_parquet(path: Path, columns: Collection[str] | None) -> pd.DataFrame:
 
 def _read_text(path: Path, reading: Reading, columns: Collection[str] | None) -> FileCells:
     found = sniff(path, reading.encoding, reading.separator, reading.decimal)
-    names = _names(found)
+    names = names_of(found)
     wanted = names if columns is None else [name for name in names if name in columns]
     return FileCells(read_cells(path, found, names, wanted or names), found.decimal)
 
@@ -238,7 +257,7 @@ def _as_it_stands(cells: FileCells) -> pd.DataFrame:
     return pd.DataFrame({name: column.to_pandas() for name, column in cells.columns.items()})
 
 
-def _names(found: Text) -> list[str]:
+def names_of(found: Text) -> list[str]:
     """The header, with names for columns that have none."""
     return [name or f"Unnamed: {k}" for k, name in enumerate(found.names)]
 
@@ -255,7 +274,7 @@ def _without_nameless(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=void)
 
 
-def _tell_differences(files: Sequence[Path], frames: Sequence[pd.DataFrame]) -> None:
+def tell_differences(files: Sequence[Path], frames: Sequence[Collection[Any]]) -> None:
     everywhere = set.intersection(*(set(frame) for frame in frames))
     anywhere = {name: None for frame in frames for name in frame}
     if not everywhere:

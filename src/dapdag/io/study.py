@@ -24,6 +24,7 @@ from dapdag.io.columns import (
 )
 from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows
+from dapdag.io.roles import check_roles, row_groups, row_weights
 from dapdag.io.sentinels import tell_sentinels
 from dapdag.io.sniffing import clean
 
@@ -44,6 +45,14 @@ class Study:
     site: NDArray[Any]  # strings
     is_target: NDArray[np.bool_]
     task: Task
+    weight: NDArray[np.float64] | None = None
+    group: NDArray[Any] | None = None
+
+    @property
+    def about_rows(self) -> dict[str, NDArray[Any]]:
+        """What `fit` takes beside sites: weights and groups, where there are any."""
+        both = {"sample_weight": self.weight, "groups": self.group}
+        return {name: values for name, values in both.items() if values is not None}
 
     @property
     def sources(self) -> list[str]:
@@ -76,6 +85,7 @@ class Study:
             sample_domain=self.site[keep].astype(str),
             task=self.task,
             name=name,
+            **{key: values[keep] for key, values in self.about_rows.items()},  # type: ignore[arg-type]
         )
 
 
@@ -88,6 +98,8 @@ def prepare_study(
     unlabelled: Rows | None = None,
     categorical: Collection[str] = (),
     drop: Collection[str] = (),
+    weight: str | None = None,
+    group: str | None = None,
     task: Literal["auto", "regression", "classification"] = "auto",
 ) -> Study:
     """Give the columns of a table their roles, and check that they can play them.
@@ -100,22 +112,18 @@ def prepare_study(
     unlabelled : rows of target sites in files of their own
     categorical : columns whose numbers are codes
     drop : columns to leave out; wildcards are allowed, also in `categorical`
+    weight, group : columns that say how much a row counts, and what it belongs to
     task : what the label is; "auto" takes text, two values and few whole numbers for classes
     """
     names = [str(name) for name in rows.frame]
-    label, domain = clean(label), None if domain is None else clean(domain)
+    label = clean(label)
+    domain, weight, group = (n if n is None else clean(n) for n in (domain, weight, group))
     targets = [clean(name) for name in targets]
-    require_column(rows, label, "--label")
-    if domain is not None:
-        require_column(rows, domain, "--domain")
     dropped = expand(drop, names, "--drop", rows.name)
     codes = expand(categorical, names, "--categorical", rows.name)
-    for option, column in (("--label", label), ("--domain", domain)):
-        if column in dropped:
-            raise ValueError(f"column {column!r} is given to both {option} and --drop: choose one")
-    if label == domain:
-        raise ValueError(f"column {label!r} is given to both --label and --domain: choose one")
-    features = [name for name in names if name not in {label, domain, *dropped}]
+    roles = {"--label": label, "--domain": domain, "--weight": weight, "--group": group}
+    check_roles(rows, roles, dropped)
+    features = [name for name in names if name not in {*roles.values(), *dropped}]
 
     site = site_labels(rows, domain)
     is_target = _chosen(site, targets)
@@ -137,16 +145,8 @@ def prepare_study(
         found == "classification",
         told=[str(name) for name in X if numbers_rows(str(name), X[name])],
     )
-    return Study(X, y, site, is_target, found)
-
-
-def require_column(rows: Rows, name: str, option: str) -> None:
-    names = [str(column) for column in rows.frame]
-    if name not in names:
-        raise ValueError(
-            f"{option} {name}: {rows.name} has no such column; "
-            + suggestion(name, names, "its columns are")
-        )
+    about = row_weights(rows, weight, is_target), row_groups(rows, group, is_target)
+    return Study(X, y, site, is_target, found, *about)
 
 
 def site_labels(rows: Rows, domain: str | None) -> NDArray[Any]:

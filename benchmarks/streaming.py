@@ -1,0 +1,90 @@
+"""Memory and time of `dapdag predict` over files of growing size, in batches and in memory.
+
+    python benchmarks/streaming.py [--rows 200000 2000000] [--formats csv parquet]
+
+Every run is a process of its own: peak resident memory and processor time are its own.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dapdag import DAPDAGRegressor
+from dapdag.datasets import make_regression_domains
+
+MIB = 2**20
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rows", type=int, nargs="+", default=[200_000, 2_000_000])
+    options.add_argument("--formats", nargs="+", default=["csv", "parquet"])
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = [
+            one
+            for rows in asked.rows
+            for suffix in asked.formats
+            for one in runs(folder, rows, suffix)
+        ]
+    print(pd.DataFrame(found).to_string(index=False))
+
+
+def runs(folder: Path, rows: int, suffix: str) -> list[dict]:
+    """One file, read in batches and in memory."""
+    source, model = folder / f"rows.{suffix}", folder / "model.dapdag"
+    data = make_regression_domains(n_domains=6, n_samples=2000, random_state=0).leave_out(5)
+    if not model.exists():
+        DAPDAGRegressor(n_members=2, max_epochs=40).fit(
+            data.X, data.y, sample_domain=data.sample_domain
+        ).save(model)
+    write(data.X_target, rows, source)
+    found = []
+    for way, more in (("batches", ["--batch", "131072"]), ("memory", [])):
+        output = folder / f"{way}.csv"
+        command = [sys.executable, "-m", "dapdag", "predict", model, source, "-o", output, "-q"]
+        memory, seconds = measured([*map(str, command), *more])
+        found.append(
+            {
+                "rows": rows,
+                "file": f"{suffix}, {source.stat().st_size / MIB:.0f} MiB",
+                "read": way,
+                "peak MiB": round(memory / MIB),
+                "processor s": round(seconds, 1),
+            }
+        )
+        output.unlink()
+    source.unlink()
+    return found
+
+
+def write(X: pd.DataFrame, rows: int, path: Path) -> None:
+    """So many rows, each a site's row with a little noise."""
+    rng = np.random.default_rng(0)
+    values = X.to_numpy()[rng.integers(len(X), size=rows)]
+    table = pd.DataFrame(values + 0.01 * rng.standard_normal(values.shape), columns=X.columns)
+    table.to_parquet(path) if path.suffix == ".parquet" else table.round(6).to_csv(
+        path, index=False
+    )
+
+
+def measured(command: list[str]) -> tuple[int, float]:
+    """Peak memory in bytes and processor seconds of a process."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return used.ru_maxrss * unit, used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
