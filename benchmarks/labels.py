@@ -14,6 +14,9 @@ others without; R² or log-loss is that of rows of its second half, which never 
     one more source    boosting on all sources and the labelled rows
     site only          boosting, and a linear model, on the labelled rows alone: the better one
 
+Beside the gain of ours over no labels stands what `expected_gain` said of it beforehand, without
+any label of the site.
+
 Finished runs are appended to --out; --report prints the tables from it alone.
 """
 
@@ -43,6 +46,7 @@ SYNTHETIC = {
 }
 MOST_SOURCE_ROWS, MOST_TARGETS = 400, 3
 METHODS = ("ours", "pooled", "pooled + intercept", "closed testing", "one more source", "site only")
+EXPECTED = "expected gain"
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,7 @@ def curves(kind, target, y, y_site, seed):
     pooled = registry.make("boosting", kind.task, random_state=seed)
     pooled.fit(target.X, y, sample_domain=target.domain)
     eta_site = kind.link(kind.predict(pooled, target.X_site))
+    unlabelled = model.at(target.X_site)
     for n in [c for c in COUNTS if c <= half]:
         labels = y_site.astype(float).where(np.arange(len(y_site)) < n)
         own, eta, truth = target.X_site[:n], eta_site[:n], y_site[:n].to_numpy()
@@ -206,6 +211,7 @@ def curves(kind, target, y, y_site, seed):
             ]
             both = [kind.score(y_test, p) for p in alone]
             scores["site only"] = min(both) if kind is Classes else max(both)
+        scores[EXPECTED] = unlabelled.expected_gain(n) if n else 0.0
         for method, score in scores.items():
             yield {"method": method, "labels": n, "score": float(score)}
 
@@ -243,6 +249,9 @@ def report(out):
         error = gain.sem() if replicates > 1 else gain.iloc[0] * np.nan
         cells = [f"{n}: {gain[n].mean():+.4f} ({error[n]:.4f})" for n in gain if n]
         print("ours, gain over no labels (standard error):", ", ".join(cells))
+        told = own[own["method"] == EXPECTED].groupby("labels")["score"].mean()
+        cells = [f"{n}: {told[n]:+.4f}" for n in told.index if n]
+        print("expected_gain, without any label:         ", ", ".join(cells))
 
 
 def main():

@@ -375,3 +375,37 @@ def test_schema_counts_the_rows_of_every_site() -> None:
     assert (bonn.role, bonn.rows, bonn.labelled, bonn.label) == ("target", N // 3, 0, {})
     numbers = describe_sites(prepared(table(died=range(N))))
     assert numbers[0].label == {"mean": (N // 3 - 1) / 2}
+
+
+def test_weights_and_groups_are_not_learned_from() -> None:
+    frame = table(w=np.arange(N) / 2.0, patient=[f"p{k // 2}" for k in range(N)])
+    study = prepared(frame, weight="w", group="patient")
+    assert list(study.X) == ["age", "sex", "stage"]
+    np.testing.assert_array_equal(study.about_rows["sample_weight"], np.arange(N) / 2.0)
+    assert study.about_rows["groups"].tolist() == frame["patient"].tolist()
+    data = study.labelled()
+    np.testing.assert_array_equal(data.sample_weight, np.arange(N) / 2.0)
+    assert prepared(table()).about_rows == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "words"),
+    [
+        ({"w": [-1.0] + [1.0] * (N - 1)}, {"weight": "w"}, "'w' (--weight) is negative in 1 row"),
+        ({"w": [np.nan] + [1.0] * (N - 1)}, {"weight": "w"}, "heart.csv, row 1: give it one"),
+        ({"w": [0.0] * N}, {"weight": "w"}, "is 0 in every row of heart.csv"),
+        ({"p": [None] + ["a"] * (N - 1)}, {"group": "p"}, "'p' (--group) is missing in 1 row"),
+        ({}, {"weight": "died"}, "'died' is given to both --label and --weight"),
+        ({}, {"group": "patient"}, "--group patient: heart.csv has no such column"),
+    ],
+)
+def test_columns_that_cannot_be_weights_or_groups(changed, options, words) -> None:
+    assert words in refusal(table(**changed), **options)
+
+
+def test_a_target_needs_no_weight_and_no_group() -> None:
+    bonn = np.repeat([0, 0, 1], N // 3) == 1
+    frame = table(w=np.where(bonn, np.nan, 3.0), p=np.where(bonn, None, "a"))
+    study = prepared(frame, weight="w", group="p", targets=["bonn"])
+    assert set(study.about_rows["sample_weight"]) == {3.0}
+    assert len(set(study.about_rows["groups"][bonn])) == bonn.sum()

@@ -5,40 +5,7 @@ from io import StringIO
 
 import numpy as np
 import pandas as pd
-import pytest
 from cli_helpers import assert_fits_a_terminal, assert_one_line, dapdag
-
-TINY = ["--set", "n_members=1", "--set", "hidden=4", "--set", "max_epochs=6"]
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """A model, the rows of two new sites, and one row of the first."""
-    from dapdag.datasets import make_regression_domains
-
-    folder = tmp_path_factory.mktemp("sites")
-    data = make_regression_domains(n_domains=5, n_samples=40, random_state=0)
-    table = data.X.assign(outcome=data.y, hospital=[f"h{d}" for d in data.sample_domain])
-    known = table["hospital"].isin(["h0", "h1", "h2"])
-    table[known].to_csv(folder / "data.csv", index=False)
-    new = table[~known].drop(columns="outcome")
-    new.to_csv(folder / "new.csv", index=False)
-    north = new[new["hospital"] == "h3"].drop(columns="hospital")
-    north.to_csv(folder / "north.csv", index=False)
-    north[:25].to_csv(folder / "yesterday.csv", index=False)
-    north[25:].to_csv(folder / "today.csv", index=False)
-    north[:1].to_csv(folder / "row.csv", index=False)
-    done = dapdag(
-        *("fit", folder / "data.csv", "--label", "outcome", "--domain", "hospital"),
-        *("-o", folder / "model.dapdag", "--quiet", *TINY),
-    )
-    assert done.code == 0, done.err
-    done = dapdag("adapt", folder / "model.dapdag", folder / "north.csv", "-o", folder / "n.dapdag")
-    assert done.code == 0, done.err
-    # lines with a path are as long as it is
-    assert_fits_a_terminal("\n".join(x for x in done.out.splitlines() if str(folder) not in x))
-    assert "a site of 40 rows" in done.out and "dapdag predict" in done.out
-    return folder
 
 
 def predictions(*arguments):

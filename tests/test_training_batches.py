@@ -1,6 +1,7 @@
 """Batches of the paper's algorithm: a domain by its size, a random number of its rows."""
 
 from dataclasses import replace
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -10,7 +11,7 @@ import pytest
 from training_cases import assembled
 
 from dapdag.data.blocks import make_blocks
-from dapdag.data.layout import Encoded
+from dapdag.data.layout import Encoded, take
 from dapdag.training.step import _draw_batch
 
 SIZES = (100, 60, 24)
@@ -27,7 +28,7 @@ def batches():
         np.ones((len(domain), 1), dtype=np.float32),
     )
     # So few validation rows that none is taken: training blocks hold every row.
-    blocks, batch_rows = make_blocks([data], [domain], [0], valid_share=1e-6)
+    blocks, batch_rows = make_blocks([partial(take, data)], [domain], [0], valid_share=1e-6)
     problem, trainer, _ = assembled()
     problem = eqx.tree_at(lambda p: p.blocks, problem, jax.tree.map(jnp.asarray, blocks))
     problem = jax.tree.map(lambda a: a[0], problem)

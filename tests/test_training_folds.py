@@ -56,8 +56,8 @@ def test_a_network_gets_no_gradient_from_a_source_that_it_leaves_out():
     out = leaves_out(trainer.sizes, 3, 0)  # [sources, fold networks]
     network = trainer.network(jnp.asarray(start_of("label")))
     n, folds = trainer.sizes.n_predictors, trainer.sizes.n_fold
-    blocks, rows = own.blocks, trainer.batch_rows
-    batch = Batch(blocks.values[0, :rows], blocks.observed[0, :rows], jnp.ones(rows))
+    rows = trainer.batch_rows
+    batch = Batch(*own.blocks.window(jnp.int32(0), 0, rows)[:2], jnp.ones(rows))
 
     @eqx.filter_jit
     def gradient(domain):

@@ -199,7 +199,8 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     n_epochs_ : epochs that were trained.
     record_ : `dapdag.record.Record` of the training data in aggregate numbers, for the report.
     reading_ : None, or how `dapdag fit` read the training tables: what stands for a missing value,
-        the decimal mark, the columns that name sites and rows; applied to new tables.
+        the decimal mark, the columns that name sites and rows, and those of weights and groups;
+        applied to new tables.
     assessment_ : None, or what `dapdag.evaluate.assess` found of left-out sources (or the scores of
         `dapdag.evaluate.leave_one_domain_out`), for the report; saved with the model.
     """

@@ -43,7 +43,15 @@ ESTIMATORS = {
 }
 
 # What is kept about the reading of training tables, and what it is where nothing was said.
-READING: dict[str, Any] = {"missing": [], "decimal": None, "domain": None, "ids": [], "dropped": []}
+READING: dict[str, Any] = {
+    "missing": [],
+    "decimal": None,
+    "domain": None,
+    "ids": [],
+    "dropped": [],
+    "weight": None,
+    "group": None,
+}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:

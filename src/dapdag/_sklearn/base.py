@@ -33,8 +33,11 @@ class DomainEstimator(MixedTableEstimator):
     needs_target: ClassVar[bool] = False
     _regression: ClassVar[bool]
 
-    def _training_sample(self, X: Any, y: Any, sample_domain: Any) -> Sample:
-        sample = training_sample(self, X, y, sample_domain, self._regression)
+    def _training_sample(
+        self, X: Any, y: Any, sample_domain: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Sample:
+        about = sample_weight, groups
+        sample = training_sample(self, X, y, sample_domain, self._regression, *about)
         if sample.classes is not None:
             self.classes_ = sample.classes
         return sample

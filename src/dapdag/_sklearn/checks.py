@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Hashable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -20,8 +21,16 @@ from .._runtime.warning import DataWarning
 from ..data.columns import Discrete
 from ..data.domains import domain_array
 from ..data.limits import MAX_COLUMNS
+from ..data.row_roles import (
+    checked_groups,
+    checked_weights,
+    relative,
+    warn_of_lost_domains,
+    warn_of_shared_groups,
+)
 from ..data.sample import Sample, in_fixed_order
 from ..data.table import Table
+from .categorical import categorical_columns
 
 NEW_DOMAIN = "new"
 # Intervals of labels beyond these would not be finite, or vanish.
@@ -118,8 +127,17 @@ def new_domains(sample_domain: Any, n_rows: int) -> tuple[list[Hashable], NDArra
     return [_plain(v) for v in labels], codes
 
 
-def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regression: bool) -> Sample:
-    """Check everything that `fit` receives. Negative integers in sample_domain are targets."""
+def training_sample(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_domain: Any,
+    regression: bool,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Sample:
+    """Check everything that `fit` receives. Negative integers in sample_domain are targets, and
+    rows of weight 0 are left out."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
@@ -137,6 +155,15 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
         labels = np.zeros(len(frame), dtype=np.int64)
     else:
         labels = domain_array(sample_domain, len(frame))
+    weight, group = checked_weights(sample_weight, len(frame)), checked_groups(groups, len(frame))
+    if weight is not None and not weight.all():
+        rows = np.flatnonzero(weight)
+        frame, target = frame.iloc[rows].infer_objects(), target[rows]
+        dropped, labels, weight = labels[weight == 0], labels[rows], weight[rows]
+        group = None if group is None else group[rows]
+        warn_of_lost_domains(dropped, labels)
+    if group is not None:
+        warn_of_shared_groups(group, labels)
     is_target = _is_target(labels)
     _tell_negative_texts(labels)
     if is_target.all():
@@ -157,41 +184,8 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_domain: Any, regressi
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
-    return in_fixed_order(
-        Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
-    )
-
-
-def categorical_columns(given: Any, frame: pd.DataFrame) -> frozenset[Hashable]:
-    """The columns that `categorical_features` names: by name, by position, or by a mask."""
-    if given is None or (isinstance(given, str) and given == "from_dtype"):
-        return frozenset()
-    if isinstance(given, str):
-        raise ValueError(
-            f"categorical_features must be a list of columns or 'from_dtype', not {given!r}: "
-            f"write [{given!r}] for one column"
-        )
-    chosen = list(given)
-    if chosen and all(isinstance(v, bool | np.bool_) for v in chosen):
-        if len(chosen) != frame.shape[1]:
-            raise ValueError(
-                f"categorical_features is a mask of {len(chosen)} columns, X has {frame.shape[1]}"
-            )
-        return frozenset(frame.columns[np.asarray(chosen, dtype=bool)])
-    columns = set(frame.columns)
-    found = []
-    for column in chosen:
-        if column in columns:
-            found.append(column)
-        elif isinstance(column, Integral) and 0 <= int(column) < frame.shape[1]:
-            found.append(frame.columns[int(column)])
-        else:
-            raise ValueError(
-                f"categorical_features names {column!r}, which is not a column of X: there are "
-                f"{', '.join(map(repr, list(frame.columns)[:8]))}"
-                f"{' …' if frame.shape[1] > 8 else ''}"
-            )
-    return frozenset(found)
+    sample = Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
+    return in_fixed_order(replace(sample, weight=relative(weight), group=group))
 
 
 def site_label(table: Table, y: Any, n_rows: int) -> NDArray | None:

@@ -33,12 +33,22 @@ class NetworkEstimator(DomainEstimator):
     it is trained on. `fitted_` is the fitted state, an `inference.fitted.Fit`.
     """
 
+    # `groups` of a search over parameters are sites as a rule: they go to its splitter alone.
+    __metadata_request__fit: ClassVar = {"groups": False}
+
     _form: Form
     fitted_: Fit
 
     _absent_terms: ClassVar[tuple[str, ...]] = ()  # of the loss
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_domain: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
         """Learn from labelled sources.
 
         Parameters
@@ -48,9 +58,18 @@ class NetworkEstimator(DomainEstimator):
         sample_domain : one label per row, strings or integers; None means one domain.
             Negative integers are unlabelled targets, whose rows help the reconstruction where
             there is one.
+        sample_weight : one number per row, at least 0: how much the row counts in the loss, in
+            early stopping, in E of its source, in the level of the label, and in what is learned
+            from left-out sources. Only ratios matter; equal weights are the same as none, and a
+            row of weight 0 is the same as no row. Where a statistic counts rows alike (the graph
+            search, the comparison of experts at left-out sources), it sees a systematic sample of
+            the rows in proportion to their weights, of Kish's effective number of rows. Scales of
+            columns and the counts of `record_` are of the rows as they are.
+        groups : one label per row, such as a patient's: rows of one group are never on both sides
+            of the split into training and validation, in whatever domains they are.
         """
         settings = self._settings()
-        sample = self._sample(self._training_sample(X, y, sample_domain))
+        sample = self._sample(self._training_sample(X, y, sample_domain, sample_weight, groups))
         warn_of_idle_columns(sample)
         warn_of_suspects(sample)
         fit = self._train([sample], settings)[0]
@@ -101,14 +120,16 @@ class NetworkEstimator(DomainEstimator):
         return hasattr(self, "fitted_")
 
 
-def fit_or_interrupt(estimator: NetworkEstimator, X: Any, y: Any, sample_domain: Any) -> None:
+def fit_or_interrupt(
+    estimator: NetworkEstimator, X: Any, y: Any, sample_domain: Any, **about_rows: Any
+) -> None:
     """Fit; Ctrl-C, which otherwise only ends the training early, raises KeyboardInterrupt.
 
     Where there were weights to keep, the estimator is fitted nevertheless.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedWarning)
-        estimator.fit(X, y, sample_domain=sample_domain)
+        estimator.fit(X, y, sample_domain=sample_domain, **about_rows)
     if estimator.fitted_.interrupted:
         raise KeyboardInterrupt
 

@@ -1,7 +1,7 @@
 """Warnings about the columns of a training table and of a new one."""
 
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ MOST_REPORTED = 5
 
 def warn_of_idle_columns(sample: Sample) -> None:
     """Columns of a training table without any value, and copies of others."""
-    sources = sample.X.iloc[np.flatnonzero(sample.is_source)]
+    sources = sample.sources
     empty = [name for name in sources if sources[name].isna().all()]
     if empty:
         warnings.warn(
@@ -50,7 +50,8 @@ def warn_of_idle_columns(sample: Sample) -> None:
             DataWarning,
             stacklevel=3,
         )
-    for first, second in duplicates(sources.drop(columns=empty)):
+    usable = sources.drop(columns=empty) if empty else sources
+    for first, second in duplicates(usable):
         warnings.warn(
             f"columns {first!r} and {second!r} hold the same values: the graph cannot tell which "
             "of them acts; drop one",
@@ -61,11 +62,11 @@ def warn_of_idle_columns(sample: Sample) -> None:
 
 def warn_of_suspects(sample: Sample) -> None:
     """Columns that may give the label away or name rows or sites, and rows that are copies."""
-    rows = np.flatnonzero(sample.is_source)
+    source = sample.is_source
     found = screen(
-        sample.X.iloc[rows],
-        sample.y[rows],
-        np.asarray(sample.domain_labels, dtype=object)[sample.domain[rows]],
+        sample.sources,
+        sample.y[source],
+        np.asarray(sample.domain_labels, dtype=object)[sample.domain[source]],
         sample.label_name,
         sample.classes is not None,
     )
@@ -79,7 +80,12 @@ def warn_of_suspects(sample: Sample) -> None:
 
 def warn_of_unknown_values(table: Table, X: pd.DataFrame) -> None:
     """Cells of a new table with values that no source has."""
-    for name, values in table.unseen(X).items():
+    warn_of_unseen(table, table.unseen(X))
+
+
+def warn_of_unseen(table: Table, found: Mapping[Hashable, pd.Series]) -> None:
+    """The same, given how often each such value is there, per column."""
+    for name, values in found.items():
         known = [v for v in table.levels(name) if v != OTHER]
         counts_as = repr(OTHER) if OTHER in table.levels(name) else "missing"
         warnings.warn(
@@ -87,7 +93,7 @@ def warn_of_unknown_values(table: Table, X: pd.DataFrame) -> None:
             f"source has, or too few rows of them (known: {_levels(known)}); they count as "
             f"{counts_as}",
             UnknownLevelWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -103,20 +109,27 @@ def _plain(values: Iterable[Any]) -> list[Any]:
 
 def warn_of_absent_features(model: FittedModel, X: pd.DataFrame, domain: Hashable) -> None:
     """Features that are missing in all rows of a domain, or in nearly all, and their importance."""
-    if len(X) < FEWEST_ROWS_TO_TELL:
+    warn_of_few_values(model, X.notna().to_numpy().sum(0), len(X), domain)
+
+
+def warn_of_few_values(
+    model: FittedModel, present: NDArray[np.int64], n_rows: int, domain: Hashable
+) -> None:
+    """The same, given how many values each feature has: [features]."""
+    if n_rows < FEWEST_ROWS_TO_TELL:
         return
     for j, variable in enumerate(model.table.features):
         if not any(variable.scale):
             continue
-        values = int(X.iloc[:, j].notna().sum())
+        values = int(present[j])
         matters = model.missing.importance[j] >= LEAST_TO_TELL
-        if values and not (values <= NEARLY_ABSENT * len(X) and matters):
+        if values and not (values <= NEARLY_ABSENT * n_rows and matters):
             continue
-        has = f"a value in only {values} of {len(X)} rows of" if values else "no value in"
+        has = f"a value in only {values} of {n_rows} rows of" if values else "no value in"
         warnings.warn(
             f"column {variable.name!r} has {has} the domain {domain!r}: {_importance(model, j)}",
             MissingFeatureWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

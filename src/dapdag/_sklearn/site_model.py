@@ -36,7 +36,7 @@ from .notices import (
     warn_of_outsiders,
     warn_of_unknown_values,
 )
-from .sites import interval_of, numbers_of
+from .sites import interval_of, numbers_of, probabilities_of
 
 
 class SiteModel(MixedTableEstimator):
@@ -109,6 +109,8 @@ class SiteModel(MixedTableEstimator):
         alone, so that more may be gained by many labels.
         """
         known = self.known_
+        if not len(known.evidence.kept.key):
+            raise ValueError("no row of this site is here: ask where its rows are")
         with compilation_cache():
             label = score_rows(known.model, known.estimate, known.evidence.kept.head(EFFECT_ROWS))
         return uncertainty.expected_gain(known.model, known.estimate, label, n_labels)
@@ -176,8 +178,12 @@ class SiteModel(MixedTableEstimator):
 
     def _tell(self, X: pd.DataFrame) -> None:
         """Warn of what a reader of predictions at this site should know."""
+        warn_of_absent_features(self.known_.model, X, NEW_DOMAIN)
+        self._tell_of_site()
+
+    def _tell_of_site(self) -> None:
+        """Warn of what was inferred."""
         model = self.known_.model
-        warn_of_absent_features(model, X, NEW_DOMAIN)
         warn_of_contradiction(model, NEW_DOMAIN, self.known_.estimate)
         novel = self.known_.unexplained[None]
         warn_of_novel_features(model, [NEW_DOMAIN], novel)
@@ -261,10 +267,7 @@ class SiteClassifier(ClassifierMixin, SiteModel):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each of `classes_` for every row."""
-        mean = self._label(X).mean
-        if mean.shape[1] == 1:
-            return np.column_stack([1 - mean[:, 0], mean[:, 0]])
-        return mean / mean.sum(1, keepdims=True)
+        return probabilities_of(self._label(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """Lower and upper end of the probability of each class: (rows, classes, 2).

@@ -120,10 +120,7 @@ class Sites:
 
     def probabilities(self) -> NDArray[np.float64]:
         """Probability of each class: [rows, classes]."""
-        mean = self.label.mean
-        if self.model.table.label.kind == "binary":
-            return np.column_stack([1 - mean[:, 0], mean[:, 0]])
-        return mean / mean.sum(1, keepdims=True)
+        return probabilities_of(self.label)
 
     def complete(self) -> pd.DataFrame:
         """The table with every missing cell filled; what was observed stays as it is."""
@@ -148,6 +145,13 @@ def numbers_of(
     assert found.variance is not None
     label: Any = model.table.label
     return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation
+
+
+def probabilities_of(found: LabelDistribution) -> NDArray[np.float64]:
+    """Probability of each class: [rows, classes]."""
+    if found.mean.shape[1] == 1:
+        return np.column_stack([1 - found.mean[:, 0], found.mean[:, 0]])
+    return found.mean / found.mean.sum(1, keepdims=True)
 
 
 def interval_of(

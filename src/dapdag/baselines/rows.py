@@ -4,21 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.sample import Sample, in_fixed_order
+from ..data.sample import Sample, in_fixed_order, taken
 
 POOL = "pool"
 
 
 def sources_only(sample: Sample) -> Sample:
     """The sample without the rows of targets."""
-    rows = np.flatnonzero(sample.is_source)
-    return replace(
-        sample,
-        X=sample.X.iloc[rows],
-        y=sample.y[rows],
-        domain=sample.domain[rows],
-        domain_labels=sample.domain_labels[: sample.n_sources],
-    )
+    sources = taken(sample, np.flatnonzero(sample.is_source))
+    return replace(sources, domain_labels=sample.domain_labels[: sample.n_sources])
 
 
 def pooled(sample: Sample) -> Sample:

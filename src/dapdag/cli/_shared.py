@@ -65,6 +65,14 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out: a,b,c or 'x_*'."),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that says how much each row counts, such as 2.5."),
+]
+Group = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of what rows belong to, such as a patient."),
+]
 Task = Annotated[
     Literal["auto", "regression", "classification"],
     typer.Option(metavar="TASK", help="auto, regression or classification."),

@@ -14,6 +14,7 @@ from ._shared import (
     Decimal,
     Drop,
     Encoding,
+    Group,
     Json,
     Label,
     Missing,
@@ -21,6 +22,7 @@ from ._shared import (
     Separator,
     SourceDomain,
     Task,
+    Weight,
     print_json,
     reading,
     silently,
@@ -78,6 +80,8 @@ def evaluate(
     ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
+    weight: Weight = None,
+    group: Group = None,
     task: Task = "auto",
     settings: Annotated[
         list[str] | None,
@@ -119,11 +123,13 @@ def evaluate(
         check_output(forest, (".png", ".svg", ".pdf"), data)
     how = reading(separator, decimal, encoding, missing)
     study = prepare_study(
-        read_tables(data, how, text=[clean(domain)] if domain else []),
+        read_tables(data, how, text=[clean(name) for name in (domain, group) if name]),
         label=label,
         domain=domain,
         categorical=categorical or (),
         drop=drop or (),
+        weight=weight,
+        group=group,
         task=task,
     )
     labelled = study.labelled(data[0].stem)

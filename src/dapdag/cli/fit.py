@@ -19,6 +19,7 @@ from ._shared import (
     Decimal,
     Drop,
     Encoding,
+    Group,
     Json,
     Label,
     Missing,
@@ -26,6 +27,7 @@ from ._shared import (
     Separator,
     SourceDomain,
     Task,
+    Weight,
     print_json,
     reading,
     say,
@@ -53,6 +55,8 @@ def fit(
     ] = None,
     categorical: Categorical = None,
     drop: Drop = None,
+    weight: Weight = None,
+    group: Group = None,
     ids: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +111,7 @@ def fit(
         raise ValueError("give --target or --unlabelled, not both")
     warn_of_memory([*data, *(unlabelled or ())])
     how = reading(separator, decimal, encoding, missing)
-    text = [clean(domain)] if domain else []
+    text = [clean(name) for name in (domain, group) if name]
     rows = read_tables(data, how, text=text)
     columns = [str(name) for name in rows.frame]
     study = prepare_study(
@@ -118,6 +122,8 @@ def fit(
         unlabelled=read_tables(unlabelled, how, text=text) if unlabelled else None,
         categorical=categorical or (),
         drop=[*(drop or ()), *(ids or ())],
+        weight=weight,
+        group=group,
         task=task,
     )
     if not silent:
@@ -146,6 +152,8 @@ def fit(
         "missing": list(how.missing),
         "decimal": how.decimal,
         "domain": None if domain is None else clean(domain),
+        "weight": None if weight is None else clean(weight),
+        "group": None if group is None else clean(group),
         "ids": expand(ids or (), columns, "--id", str(data[0])),
         "dropped": expand(drop or (), columns, "--drop", str(data[0])),
     }
@@ -207,7 +215,7 @@ def _train(model: Any, study: Study) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        fit_or_interrupt(model, study.X, study.y, study.sample_domain)
+        fit_or_interrupt(model, study.X, study.y, study.sample_domain, **study.about_rows)
 
 
 def _schema(study: Study) -> dict[str, Any]:

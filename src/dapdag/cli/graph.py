@@ -192,7 +192,8 @@ def _columns(
     """The columns of the graph, and each row's site if there are several."""
     from dapdag._runtime.text import expand
     from dapdag.io.columns import clean_features
-    from dapdag.io.study import require_column, site_labels
+    from dapdag.io.roles import require_column
+    from dapdag.io.study import site_labels
 
     names = [str(name) for name in rows.frame]
     if domain is not None:

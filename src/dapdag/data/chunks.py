@@ -28,8 +28,10 @@ class Chunks:
     `KEPT_CELLS` cells, so that memory does not grow with the table.
     """
 
-    def __init__(self, table: Table, X: pd.DataFrame) -> None:
-        self.table, self.X = table, X
+    def __init__(
+        self, table: Table, X: pd.DataFrame, weight: NDArray[np.float64] | None = None
+    ) -> None:
+        self.table, self.X, self.weight = table, X, weight
         starts = range(0, len(X), CHUNK_ROWS)
         self.parts = [slice(start, min(start + CHUNK_ROWS, len(X))) for start in starts]
         self._kept: dict[int, tuple[Encoded, NDArray[np.float32]]] = {}
@@ -40,7 +42,8 @@ class Chunks:
     ) -> Iterator[tuple[slice, T]]:
         """`compute` of the chunks, in their order.
 
-        A chunk is padded to one of few sizes; the second argument marks the rows that are present.
+        A chunk is padded to one of few sizes; the second argument marks the rows that are present,
+        by their weights where there are any.
         """
         if len(self.parts) == 1:
             yield self.parts[0], self._compute(compute, self.parts[0])
@@ -71,6 +74,8 @@ class Chunks:
         found = self._kept.get(rows.start)
         if found is None:
             found = padded_piece(self.table, self.X.iloc[rows])
+            if self.weight is not None:
+                found[1][: rows.stop - rows.start] = self.weight[rows]
             size = found[0].values.size + found[0].observed.size
             if size <= self._room:
                 self._room -= size
@@ -97,4 +102,4 @@ def padded(data: Encoded) -> Encoded:
 
 def spaced_rows(n: int, most: int) -> NDArray[np.intp]:
     """Positions of at most `most` of `n` rows, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+    return np.unique(np.linspace(0, max(n - 1, 0), min(n, most)).astype(int))

@@ -9,10 +9,19 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ..model.constants import MOST_LEVELS, N_KNOTS, RARE_BELOW, RARE_ROWS, TAIL, TAIL_REACH
+from ..model.constants import (
+    MOST_LEVELS,
+    MOST_RANKED,
+    N_KNOTS,
+    RARE_BELOW,
+    RARE_ROWS,
+    TAIL,
+    TAIL_REACH,
+)
 
 FloatArray = NDArray[np.float32]
 OTHER = "(other)"
+FIRST_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -35,9 +44,13 @@ class Continuous:
 
     @staticmethod
     def learn(name: Hashable, column: NDArray[np.float64]) -> "Continuous":
-        seen = np.sort(column[~np.isnan(column)])
+        seen = column[~np.isnan(column)]
         if not len(seen):
             return Continuous(name, np.zeros(1), np.zeros(1))  # no value anywhere: a constant
+        low, high = float(seen.min()), float(seen.max())
+        if len(seen) > MOST_RANKED:
+            seen = seen[np.linspace(0, len(seen) - 1, MOST_RANKED).astype(int)]
+        seen = np.sort(seen)
         values, counts = np.unique(seen, return_counts=True)
         mid_rank = (np.cumsum(counts) - counts / 2) / len(seen)
         inner = (mid_rank >= TAIL) & (mid_rank <= 1 - TAIL)
@@ -54,7 +67,7 @@ class Continuous:
             values, scores = _with_tails(values, scores)
         mapped = np.interp(seen, values, scores)
         scores = (scores - mapped.mean()) / (mapped.std() or 1.0)
-        return Continuous(name, values, scores, float(seen[0]), float(seen[-1]))
+        return Continuous(name, values, scores, low, high)
 
     @property
     def scale(self) -> tuple[float, ...]:
@@ -205,7 +218,12 @@ def is_discrete(column: pd.Series) -> bool:
     numeric = pd.api.types.is_numeric_dtype(column) and not isinstance(
         column.dtype, pd.CategoricalDtype
     )
-    return not numeric or column.nunique() == 2
+    return not numeric or _has_two_values(column)
+
+
+def _has_two_values(column: pd.Series) -> bool:
+    """Whether a column has two different values; the first rows of most have more."""
+    return column.iloc[:FIRST_ROWS].nunique() <= 2 and column.nunique() == 2
 
 
 def numbers_of(column: pd.Series) -> NDArray[np.float64]:

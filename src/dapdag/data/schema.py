@@ -1,5 +1,6 @@
 """The type, values and missing cells of every column of a table, for the user to check."""
 
+import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +92,8 @@ def duplicates(X: pd.DataFrame) -> list[tuple[Hashable, Hashable]]:
     found: list[tuple[Hashable, Hashable]] = []
     for j in range(X.shape[1]):
         column = X.iloc[:, j]
-        key = pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()
+        cells = pd.util.hash_pandas_object(column, index=False).to_numpy()
+        key = hashlib.blake2b(cells.tobytes()).digest()
         k = first.setdefault(key, j)
         if k != j and X.iloc[:, k].equals(column):
             found.append((X.columns[k], X.columns[j]))

@@ -46,11 +46,12 @@ def screen(
 ) -> list[Finding]:
     """All findings about the rows of the sources; `domain` is each row's site."""
     labels = pd.Series(np.asarray(y), index=X.index)
+    site = pd.factorize(domain)[0]
     return [
         *_leaks(X, labels, label, classification),
-        *_site_columns(X, domain),
+        *_site_columns(X, site),
         *_identifiers(X),
-        *_copies(X, labels, domain),
+        *_copies(X, labels, domain, site),
     ]
 
 
@@ -89,16 +90,19 @@ def _rest(n: int, together: float) -> str:
     return f"all other columns together {together:.0%}"
 
 
-def _site_columns(X: pd.DataFrame, domain: NDArray[Any]) -> Iterator[Finding]:
-    """Columns with one value within every site."""
-    sizes = pd.Series(domain).value_counts()
+def _site_columns(X: pd.DataFrame, site: NDArray[np.intp]) -> Iterator[Finding]:
+    """Columns with one value within every site; `site` is each row's code."""
+    sizes = np.bincount(site)
     if (sizes > 1).sum() < 2:
         return
     names: list[Hashable] = []
     constant: list[Hashable] = []
+    largest = np.flatnonzero(site == sizes.argmax())[:FEWEST_ROWS]
     for name in X:
         column = X[name]
-        within = column.groupby(domain, observed=True).nunique()
+        if column.iloc[largest].nunique() > 1:
+            continue  # most columns vary within the first rows
+        within = column.groupby(site, observed=True).nunique()
         if within.max() != 1 or column.nunique() < 2 or (within == 1).sum() < 2:
             continue
         (names if column.nunique() == (within == 1).sum() else constant).append(name)
@@ -114,6 +118,8 @@ def _site_columns(X: pd.DataFrame, domain: NDArray[Any]) -> Iterator[Finding]:
 def _identifiers(X: pd.DataFrame) -> Iterator[Finding]:
     for name in X:
         column = X[name].dropna()
+        if _has_fractions(column.iloc[:FEWEST_IDS]):
+            continue  # measurements: no need to count their values
         distinct = int(column.nunique())
         if distinct < FEWEST_IDS or not _names_rows(str(name), column, distinct):
             continue
@@ -129,10 +135,10 @@ def _identifiers(X: pd.DataFrame) -> Iterator[Finding]:
 
 def _names_rows(name: str, column: pd.Series, distinct: int) -> bool:
     numeric = pd.api.types.is_numeric_dtype(column)
+    if _has_fractions(column):
+        return False
     if numeric:
         values = column.to_numpy(dtype=float)
-        if not np.all(values == np.round(values)):
-            return False
     if _ID_NAME.fullmatch(name):
         return distinct > len(column) / 10
     if not numeric:
@@ -148,15 +154,28 @@ def _names_rows(name: str, column: pd.Series, distinct: int) -> bool:
     return bool(even < EVEN or (lengths[0] == lengths[1] and lengths[0] + 1 >= MANY_DIGITS))
 
 
-def _copies(X: pd.DataFrame, y: pd.Series, domain: NDArray[Any]) -> Iterator[Finding]:
+def _has_fractions(column: pd.Series) -> bool:
+    """Whether a column of numbers has any that is not whole."""
+    if not pd.api.types.is_numeric_dtype(column):
+        return False
+    values = column.to_numpy(dtype=float)
+    return not np.all(values == np.round(values))
+
+
+def _copies(
+    X: pd.DataFrame, y: pd.Series, domain: NDArray[Any], site: NDArray[np.intp]
+) -> Iterator[Finding]:
     """Rows that are equal in all columns and the label, beyond what chance explains."""
-    whole = X.assign(**{"\0label": y.astype(object).map(str)})
-    keys = pd.util.hash_pandas_object(whole, index=False).to_numpy()
+    label = pd.Series(pd.factorize(y)[0], index=X.index)
+    keys = pd.util.hash_pandas_object(X, index=False).to_numpy()
+    keys = keys * np.uint64(1_000_003) + pd.util.hash_array(label.to_numpy())
+    ordered = np.sort(keys)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return
     group, sizes = np.unique(keys, return_inverse=True, return_counts=True)[1:]
     pairs = float((sizes * (sizes - 1.0)).sum() / 2)
-    if not pairs or pairs <= COPIES * (1 + _chance_pairs(whole)):
+    if pairs <= COPIES * (1 + _chance_pairs([label, *(X[name] for name in X)])):
         return
-    site = pd.factorize(domain)[0]
     per_site = pd.DataFrame({"row": group, "site": site})
     within = int(per_site.duplicated().sum())
     sites_of = per_site.drop_duplicates().groupby("row")["site"].transform("size")
@@ -181,11 +200,11 @@ def _copies(X: pd.DataFrame, y: pd.Series, domain: NDArray[Any]) -> Iterator[Fin
         )
 
 
-def _chance_pairs(whole: pd.DataFrame) -> float:
+def _chance_pairs(columns: list[pd.Series]) -> float:
     """Expected number of equal pairs, with allowance for columns that depend on each other."""
     log_match = 0.0
-    for name in whole:
-        shares = whole[name].value_counts(normalize=True, dropna=False).to_numpy()
+    for column in columns:
+        shares = column.value_counts(normalize=True, dropna=False).to_numpy()
         log_match += float(np.log((shares**2).sum()))
-    n = len(whole)
+    n = len(columns[0])
     return float(n * (n - 1) / 2 * np.exp(DEPENDENCE * log_match))

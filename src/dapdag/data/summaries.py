@@ -25,15 +25,15 @@ def column_summary(variable: Variable, values: NDArray) -> tuple[int, tuple[floa
 
 def cells_summary(table: Table, X: pd.DataFrame) -> tuple[tuple[float, ...], ...]:
     """The summary of every feature."""
-    found = []
-    for j, variable in enumerate(table.features):
-        column = X.iloc[:, j]
-        if isinstance(variable, Discrete):
-            values = column.to_numpy(dtype=object)
-        else:
-            values = numbers_of(column)
-        found.append(column_summary(variable, values)[1])
-    return tuple(found)
+    return tuple(
+        column_summary(variable, comparable(variable, X.iloc[:, j]))[1]
+        for j, variable in enumerate(table.features)
+    )
+
+
+def comparable(variable: Variable, column: pd.Series) -> NDArray:
+    """Cells of a column as `column_summary` takes them."""
+    return column.to_numpy(dtype=object) if isinstance(variable, Discrete) else numbers_of(column)
 
 
 def pooled(parts: list[tuple[float, ...]], rows: list[float], discrete: bool) -> tuple[float, ...]:

@@ -1,13 +1,15 @@
 """Data sets of several domains, simulated or real."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+
+from dapdag.data.row_roles import checked_groups, checked_weights
 
 Array = NDArray[np.float64]
 Values = Mapping[str, Array]
@@ -24,6 +26,20 @@ class Split:
     sample_domain: NDArray[Any]
     X_target: pd.DataFrame
     y_target: pd.Series
+    sample_weight: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+    weight_target: NDArray[np.float64] | None = None
+
+    def with_rows(self, rows: NDArray[Any]) -> "Split":
+        """The split with these rows of the sources only: positions or a mask."""
+        return replace(
+            self,
+            X=self.X.iloc[rows],
+            y=self.y.iloc[rows],
+            sample_domain=self.sample_domain[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+            groups=None if self.groups is None else self.groups[rows],
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +62,9 @@ class DomainData:
     targets
         Domains that are meant to be predicted, never to be trained on. Empty when any may be
         left out.
+    sample_weight, groups
+        How much every row counts, at least 0, and what it belongs to, such as a patient. None:
+        all rows count alike; every row is on its own.
     """
 
     X: pd.DataFrame
@@ -59,8 +78,12 @@ class DomainData:
     graph: nx.DiGraph | None = None
     conditional: Conditional | None = None
     targets: tuple[Hashable, ...] = ()
+    sample_weight: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
+        checked_weights(self.sample_weight, len(self.X))
+        checked_groups(self.groups, len(self.X))
         if not len(self.X) == len(self.y) == len(self.sample_domain):
             raise ValueError(
                 f"X, y and sample_domain must have one entry per row; got {len(self.X)}, "
@@ -80,19 +103,30 @@ class DomainData:
         return [domain for domain in self.domains if domain not in self.targets]
 
     def leave_out(self, domain: Hashable) -> Split:
-        """One domain as the target, all others but `targets` as sources."""
+        """One domain as the target, all others but `targets` as sources.
+
+        Rows of the sources whose group has rows in the target are left out: it would not be new.
+        """
         if domain not in self.domains:
             raise ValueError(f"Unknown domain {domain!r}; the domains are {self.domains}.")
         target = self.sample_domain == domain
         source = ~target
         for other in self.targets:
             source &= self.sample_domain != other
+        weight, groups = self.sample_weight, self.groups
+        if groups is not None:
+            source &= ~pd.Index(groups).isin(groups[target])
+            if not source.any():
+                raise ValueError(f"every group has rows in {domain!r}: no source is left")
         return Split(
             X=self.X[source],
             y=self.y[source],
             sample_domain=self.sample_domain[source],
             X_target=self.X[target],
             y_target=self.y[target],
+            sample_weight=None if weight is None else weight[source],
+            groups=None if groups is None else groups[source],
+            weight_target=None if weight is None else weight[target],
         )
 
     def oracle(self, X: pd.DataFrame, env: ArrayLike) -> Array:

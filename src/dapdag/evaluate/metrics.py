@@ -90,8 +90,10 @@ def undefined(reason: str) -> Score:
     return Score(np.nan, reason)
 
 
-def class_scores(y: NDArray, predicted: ClassPrediction) -> dict[str, Score]:
-    """Scores of predicted probabilities.
+def class_scores(
+    y: NDArray, predicted: ClassPrediction, weight: Array | None = None
+) -> dict[str, Score]:
+    """Scores of predicted probabilities; `weight` says how much each row counts.
 
     With two classes AUC, APR and calibration are those of the second one. With more, AUC and APR
     are means over the classes against the rest, and calibration is the mean absolute difference.
@@ -104,32 +106,49 @@ def class_scores(y: NDArray, predicted: ClassPrediction) -> dict[str, Score]:
     happened = y.astype(object)[:, None] == classes
     scored = [1] if len(classes) == 2 else range(len(classes))
     likelihood = np.clip(probability[happened], SMALLEST_PROBABILITY, 1.0)
-    difference = probability.mean(0) - happened.mean(0)
+    difference = _mean(probability, weight) - _mean(happened, weight)
+    rows = happened, probability, weight
     return {
-        "log_loss": Score(float(-np.log(likelihood).mean())),
-        "auc": _one_against_rest(roc_auc_score, happened, probability, scored),
-        "apr": _one_against_rest(average_precision_score, happened, probability, scored),
-        "brier": Score(float(((probability - happened) ** 2).mean())),
+        "log_loss": Score(float(-_mean(np.log(likelihood), weight))),
+        "auc": _one_against_rest(roc_auc_score, *rows, scored),
+        "apr": _one_against_rest(average_precision_score, *rows, scored),
+        "brier": Score(float(_mean((probability - happened) ** 2, weight).mean())),
         "calibration": Score(
             float(difference[1]) if len(classes) == 2 else float(np.abs(difference).mean())
         ),
     }
 
 
-def _one_against_rest(score, happened: NDArray, probability: Array, scored) -> Score:
+def _mean(values: NDArray, weight: Array | None) -> NDArray:
+    """Mean over rows, weighted where there are weights."""
+    if weight is None:
+        return np.asarray(values.mean(0))
+    return np.asarray(np.average(values, axis=0, weights=weight))
+
+
+def _one_against_rest(
+    score, happened: NDArray, probability: Array, weight: Array | None, scored
+) -> Score:
     """Mean over the classes that some rows of the target have and some have not."""
-    split = [k for k in scored if 0 < happened[:, k].sum() < len(happened)]
+    counted = happened if weight is None else happened[weight > 0]
+    split = [k for k in scored if 0 < counted[:, k].sum() < len(counted)]
     if not split:
         return undefined("the target has one class only")
-    return Score(float(np.mean([score(happened[:, k], probability[:, k]) for k in split])))
+    found = [score(happened[:, k], probability[:, k], sample_weight=weight) for k in split]
+    return Score(float(np.mean(found)))
 
 
-def number_scores(y: NDArray, predicted: NumberPrediction) -> dict[str, Score]:
-    """Scores of predicted numbers, and of their uncertainty where the method states it."""
+def number_scores(
+    y: NDArray, predicted: NumberPrediction, weight: Array | None = None
+) -> dict[str, Score]:
+    """Scores of predicted numbers, and of their uncertainty where the method states it.
+
+    `weight` says how much each row counts.
+    """
     error = y - predicted.mean
     scores = {
-        "r2": _r2(y, predicted.mean),
-        "rmse": Score(float(np.sqrt(np.mean(error**2)))),
+        "r2": _r2(y, predicted.mean, weight),
+        "rmse": Score(float(np.sqrt(_mean(error**2, weight)))),
         "nll": undefined("the method gives no standard deviation"),
         "coverage": undefined("the method gives no interval"),
         "width": undefined("the method gives no interval"),
@@ -137,17 +156,19 @@ def number_scores(y: NDArray, predicted: NumberPrediction) -> dict[str, Score]:
     if predicted.std is not None and predicted.std.min() <= 0:
         scores["nll"] = undefined("a predicted standard deviation is 0")
     elif predicted.std is not None:
-        scores["nll"] = Score(float(-norm.logpdf(error, scale=predicted.std).mean()))
+        scores["nll"] = Score(float(-_mean(norm.logpdf(error, scale=predicted.std), weight)))
     if predicted.interval is not None:
         low, high = predicted.interval.T
-        scores["coverage"] = Score(float(np.mean((low <= y) & (y <= high))))
-        scores["width"] = Score(float(np.mean(high - low)))
+        scores["coverage"] = Score(float(_mean((low <= y) & (y <= high), weight)))
+        scores["width"] = Score(float(_mean(high - low, weight)))
     return scores
 
 
-def _r2(y: NDArray, mean: Array) -> Score:
+def _r2(y: NDArray, mean: Array, weight: Array | None) -> Score:
+    if weight is not None:
+        y, mean, weight = y[weight > 0], mean[weight > 0], weight[weight > 0]
     if len(y) < 2:
         return undefined("the target has one labelled row only")
     if np.ptp(y) == 0:
         return undefined("the label is constant in the target")
-    return Score(float(r2_score(y, mean)))
+    return Score(float(r2_score(y, mean, sample_weight=weight)))

@@ -43,19 +43,45 @@ def fit(estimator: Any, split: Split, task: str) -> Any:
     and no labels. Ctrl-C, which ends a training of dapdag early, ends the evaluation.
     """
     X, y, domain = split.X, split.y, split.sample_domain
+    about = _about_rows(estimator, split)
     if getattr(estimator, "needs_target", False):
         codes, _ = pd.factorize(np.asarray(domain, dtype=object))
         X = pd.concat([X, split.X_target], ignore_index=True)
         y = _with_unknown(y, len(split.X_target), task)
         domain = np.concatenate([codes, np.full(len(split.X_target), -1)])
+        about = {k: _with_target(k, v, len(split.X_target)) for k, v in about.items()}
     elif np.asarray(domain).dtype.kind in "if" and (np.asarray(domain) < 0).any():
         # Negative numbers would say that these rows are targets.
         domain = pd.factorize(domain)[0]
-    given = {name: domain for name in ("sample_domain", "groups") if accepts(estimator.fit, name)}
-    fitted = estimator.fit(X, y, **given)
+    # Where both are arguments, groups are not sites but what belongs together within them.
+    names = ("sample_domain",) if keeps_groups(estimator) else ("sample_domain", "groups")
+    given = {name: domain for name in names if accepts(estimator.fit, name)}
+    fitted = estimator.fit(X, y, **given, **about)
     if getattr(getattr(fitted, "fitted_", None), "interrupted", False):
         raise KeyboardInterrupt  # a training that was cut short is no result
     return fitted
+
+
+def _about_rows(estimator: Any, split: Split) -> dict[str, NDArray[Any]]:
+    """Weights and groups of the sources' rows, where there are any and `fit` takes them."""
+    found: dict[str, NDArray[Any]] = {}
+    if split.sample_weight is not None and accepts(estimator.fit, "sample_weight"):
+        found["sample_weight"] = split.sample_weight
+    if split.groups is not None and keeps_groups(estimator):
+        found["groups"] = pd.factorize(split.groups)[0]
+    return found
+
+
+def keeps_groups(estimator: Any) -> bool:
+    """Whether `fit` takes groups of rows beside their sites."""
+    return {"sample_domain", "groups"} <= set(inspect.signature(estimator.fit).parameters)
+
+
+def _with_target(name: str, values: NDArray[Any], n: int) -> NDArray[Any]:
+    """The same for the rows of a target below: rows of usual weight, each on its own."""
+    if name == "sample_weight":
+        return np.append(values, np.full(n, values.mean()))
+    return np.append(values, values.max() + 1 + np.arange(n))
 
 
 def _with_unknown(y: pd.Series, n: int, task: str) -> pd.Series:

@@ -18,7 +18,7 @@ from dapdag.evaluate.distances import describe_targets
 from dapdag.evaluate.evaluation import Evaluation
 from dapdag.evaluate.log import RunLog
 from dapdag.evaluate.metrics import METRICS, metrics_of
-from dapdag.evaluate.prediction import class_labels
+from dapdag.evaluate.prediction import accepts, class_labels
 from dapdag.evaluate.runs import COLUMNS, Finished, Run, data_digest
 from dapdag.evaluate.tables import as_domain_data
 
@@ -29,6 +29,8 @@ def leave_one_domain_out(
     y: Any = None,
     sample_domain: Any = None,
     *,
+    sample_weight: Any = None,
+    groups: Any = None,
     targets: Sequence[Hashable] | None = None,
     n_replicates: int = 1,
     random_state: int = 0,
@@ -52,6 +54,12 @@ def leave_one_domain_out(
     X, y, sample_domain : features (DataFrame or array), label and domain of every row; or a
         `dapdag.datasets.DomainData` alone, which holds all three. The task follows the estimators
         that are classifiers or regressors, else the label: text, or two values, are classes.
+    sample_weight : one number per row, at least 0. Methods whose `fit` takes weights learn with
+        them (a warning names the others), and the `scores` of a target count its rows by them.
+        Statistics of `Evaluation.validation` and their confidence intervals count rows alike.
+    groups : one label per row, such as a patient's. Rows of the sources whose group has rows in the
+        target are not learned from, and methods that take both `sample_domain` and `groups` keep
+        groups together in their own splits.
     targets : domains to leave out; all by default.
     n_replicates : runs per method and target. A replicate differs by the seed, `random_state`
         plus its number, in every parameter called random_state.
@@ -64,10 +72,12 @@ def leave_one_domain_out(
     n_jobs : runs at a time, through joblib: its backends, Dask among them, apply.
     progress : True shows a bar on a terminal.
     """
-    data = as_domain_data(X, y, sample_domain, estimators)
+    data = as_domain_data(X, y, sample_domain, estimators, sample_weight, groups)
     kept = _check_metrics(metrics, data.task)
     targets = _check_targets(targets, data)
     _check_estimators(estimators, data.task)
+    if data.sample_weight is not None:
+        _warn_of_unweighted(estimators)
     if n_replicates < 1:
         raise ValueError(f"n_replicates must be at least 1, got {n_replicates!r}.")
     runs = [
@@ -157,6 +167,16 @@ def _predictions(runs: list[Run], found: list[Finished], data: DomainData) -> pd
         parts.append(part)
     columns = ["target", "replicate", "method", "row", "label", *names]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _warn_of_unweighted(estimators: Mapping[str, Any]) -> None:
+    without = [name for name, e in estimators.items() if not accepts(e.fit, "sample_weight")]
+    if without:
+        warnings.warn(
+            f"{', '.join(without)} cannot be fitted with weights: only the scores are weighted",
+            MethodWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_of_failures(table: pd.DataFrame) -> None:

@@ -94,9 +94,7 @@ def _labelled_sources(split: Split) -> Split:
     known = split.y.notna().to_numpy()
     if known.all():
         return split
-    return replace(
-        split, X=split.X[known], y=split.y[known], sample_domain=split.sample_domain[known]
-    )
+    return split.with_rows(known)
 
 
 def resample(split: Split, rng: np.random.Generator) -> Split:
@@ -109,9 +107,7 @@ def resample(split: Split, rng: np.random.Generator) -> Split:
             .indices.values()
         ]
     )
-    return replace(
-        split, X=split.X.iloc[rows], y=split.y.iloc[rows], sample_domain=split.sample_domain[rows]
-    )
+    return split.with_rows(rows)
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -132,10 +128,14 @@ def _scored(fitted: Any, split: Split, data: DomainData) -> tuple[dict[str, Scor
         reason = "no row of the target has a label"
         return {name: undefined(reason) for name in metrics_of(data.task)}, []
     y = split.y_target.to_numpy()[known]
+    weight = None if split.weight_target is None else split.weight_target[known]
+    if weight is not None and not weight.any():
+        reason = "every labelled row of the target has weight 0"
+        return {name: undefined(reason) for name in metrics_of(data.task)}, []
     if data.task == "classification":
         classes = predict_classes(fitted, split.X_target)
         classes = replace(classes, probability=classes.probability[known])
-        return class_scores(y, classes), aligned(classes, class_labels(data.y)).tolist()
+        return class_scores(y, classes, weight), aligned(classes, class_labels(data.y)).tolist()
     found = predict_numbers(fitted, split.X_target)
     found = replace(
         found,
@@ -143,7 +143,7 @@ def _scored(fitted: Any, split: Split, data: DomainData) -> tuple[dict[str, Scor
         std=None if found.std is None else found.std[known],
         interval=None if found.interval is None else found.interval[known],
     )
-    return number_scores(y.astype(np.float64), found), found.mean.tolist()
+    return number_scores(y.astype(np.float64), found, weight), found.mean.tolist()
 
 
 def data_digest(data: DomainData) -> str:
@@ -153,7 +153,9 @@ def data_digest(data: DomainData) -> str:
     labels = pd.util.hash_pandas_object(data.y, index=False).to_numpy()
     domains = "|".join(map(str, data.sample_domain))
     head = repr([data.name, data.task, list(map(str, data.X.columns)), str(data.y.name)])
-    return _sha(head + domains + cells.tobytes().hex() + labels.tobytes().hex())
+    about = [a for a in (data.sample_weight, data.groups) if a is not None]
+    further = "".join("|".join(map(str, a.tolist())) for a in about)
+    return _sha(head + domains + cells.tobytes().hex() + labels.tobytes().hex() + further)
 
 
 def _settings_text(estimator: Any) -> str:

@@ -50,6 +50,8 @@ def select(
     y: Any = None,
     sample_domain: Any = None,
     *,
+    sample_weight: Any = None,
+    groups: Any = None,
     metric: str | None = None,
     time_budget: float | None = None,
     n_jobs: int | None = 1,
@@ -62,7 +64,7 @@ def select(
     Parameters
     ----------
     candidates : unfitted estimators by name, **from the simplest to the most complex**.
-    X, y, sample_domain : as for `leave_one_domain_out`.
+    X, y, sample_domain, sample_weight, groups : as for `leave_one_domain_out`.
     metric : what to compare, of `dapdag.evaluate.METRICS`; log-loss for classes and R² for numbers
         by default.
     time_budget : seconds after which no further candidate is begun; the first is always tried.
@@ -77,7 +79,7 @@ def select(
     >>> sorted(found.table.index)
     ['strong', 'weak']
     """
-    data = as_domain_data(X, y, sample_domain, candidates)
+    data = as_domain_data(X, y, sample_domain, candidates, sample_weight, groups)
     name = primary_metric(data.task) if metric is None else metric
     if not isinstance(candidates, Mapping) or not candidates:
         raise ValueError("candidates must be a dict of at least one estimator by name.")

@@ -7,14 +7,27 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 
+from dapdag.data.row_roles import checked_weights
 from dapdag.datasets.domain_data import DomainData, Task
 
 
-def as_domain_data(X: Any, y: Any, sample_domain: Any, estimators: Any = None) -> DomainData:
-    """A `DomainData` as it is, or one of the three arrays."""
+def as_domain_data(
+    X: Any,
+    y: Any,
+    sample_domain: Any,
+    estimators: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> DomainData:
+    """A `DomainData` as it is, or one of the arrays."""
     if isinstance(X, DomainData):
         if y is not None or sample_domain is not None:
             raise ValueError("the data set has its own y and sample_domain: give X alone")
+        if sample_weight is not None or groups is not None:
+            raise ValueError(
+                "sample_weight and groups of a DomainData are its own: "
+                "dataclasses.replace(data, sample_weight=…)"
+            )
         return X
     if y is None or sample_domain is None:
         raise ValueError("X needs y and sample_domain, one value each per row")
@@ -30,7 +43,12 @@ def as_domain_data(X: Any, y: Any, sample_domain: Any, estimators: Any = None) -
         )
     if pd.isna(domain).any():
         raise ValueError(f"sample_domain is missing in {int(pd.isna(domain).sum())} row(s)")
-    return DomainData(frame, label, domain, task_of(label, estimators), name="data")
+    return DomainData(
+        *(frame, label, domain, task_of(label, estimators)),
+        name="data",
+        sample_weight=checked_weights(sample_weight, len(frame)),
+        groups=None if groups is None else np.asarray(groups),
+    )
 
 
 def task_of(label: pd.Series, estimators: Any) -> Task:

@@ -94,6 +94,8 @@ def site_difference(
     for one in known:
         if one.model is not model.fitted_.model:
             raise ValueError("a site of another model: adapt this model to its rows")
+        if not len(one.evidence.kept.key):
+            raise ValueError("a site known by its summary alone: the comparison needs rows of it")
     with compilation_cache():
         found = _Values(known, column)
         parts = found.parts

@@ -70,10 +70,20 @@ class Evidence:
     labelled: Rows
     levels: NDArray[np.int64]  # [2, features]
 
+    def __add__(self, other: "Evidence") -> "Evidence":
+        """The evidence of both sets of rows of one site."""
+        return Evidence(
+            self.n_rows + other.n_rows,
+            self.summary + other.summary,
+            self.kept + other.kept,
+            self.labelled + other.labelled,
+            self.levels + other.levels,
+        )
+
 
 def gather(model: FittedModel, chunks: Chunks, y: NDArray | None = None) -> Evidence:
     """The evidence of all rows of a site; `y` [rows, label columns], NaN where it is not known."""
-    return add_rows(model, _nothing(model), chunks, y)
+    return add_rows(model, no_evidence(model), chunks, y)
 
 
 def add_rows(
@@ -141,7 +151,8 @@ def _with_label(model: FittedModel, data: Encoded, y: NDArray) -> Encoded:
     return Encoded(values, observed)
 
 
-def _nothing(model: FittedModel) -> Evidence:
+def no_evidence(model: FittedModel) -> Evidence:
+    """The evidence of a site without rows."""
     none = Encoded(
         np.zeros((0, model.sizes.columns), dtype=np.float32),
         np.zeros((0, model.sizes.variables), dtype=np.float32),

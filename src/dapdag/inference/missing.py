@@ -8,7 +8,6 @@ class proportions of their site, by the slope of the logits that was best on the
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,17 +36,23 @@ class MissingEffects(NamedTuple):
 def learn_missing_effects(
     table: Table, blocks: Blocks, means: NDArray, hidden: NDArray
 ) -> MissingEffects:
-    """From the predictions of validation rows, `means` [members, domains, rows, columns], and the
-    same with one feature hidden, `hidden` [features, members, …]."""
-    known = np.asarray(blocks.valid_present * blocks.valid_observed[..., -1]) > 0
+    """From the predictions of validation rows, `means` [members, domains, rows, columns], and those
+    of the first rows of each domain with one feature hidden, `hidden` [features, members, …]."""
+    first = hidden.shape[3]
+    means = means[:, :, :first]
+    present, observed, values = (
+        np.asarray(a)[:, :, :first]
+        for a in (blocks.valid_present, blocks.valid_observed, blocks.valid_values)
+    )
+    known = present * observed[..., -1] > 0
     classes = isinstance(table.label, Discrete)
     if known.sum() < FEWEST_MISSING_ROWS:
         neutral = np.full(len(hidden), 1.0 if classes else 0.0)
         return MissingEffects(neutral, np.full(len(hidden), np.nan))
     width = table.label.width
-    label = np.asarray(blocks.valid_values)[..., -means.shape[-1] :][..., :width][known]
+    label = values[..., -means.shape[-1] :][..., :width][known]
     # Rows without the feature show no increase: it is that of the rows with it.
-    had = np.asarray(blocks.valid_observed)[..., : len(hidden)][known]
+    had = observed[..., : len(hidden)][known]
     share = np.maximum(had.mean(0), 0.05)
     full, *without = (m[..., :width][known] for m in (means, *hidden))
 
@@ -106,18 +111,5 @@ def _log_loss(probabilities: NDArray, truth: NDArray) -> float:
 
 
 def hiding_masks(variables: int) -> NDArray[np.float32]:
-    """Which variables stay visible: all of them, then each feature hidden in turn."""
-    hidden = 1.0 - np.eye(variables, dtype=np.float32)
-    return np.concatenate([np.ones((1, variables), dtype=np.float32), hidden[:-1]])
-
-
-def masked(blocks: Blocks, visible: jax.Array) -> Blocks:
-    """The blocks with some variables hidden everywhere."""
-    return Blocks(
-        blocks.values,
-        blocks.observed * visible,
-        blocks.n_rows,
-        blocks.valid_values,
-        blocks.valid_observed * visible,
-        blocks.valid_present,
-    )
+    """Which variables stay visible where each feature is hidden in turn."""
+    return 1.0 - np.eye(variables, dtype=np.float32)[:-1]

@@ -1,6 +1,7 @@
 """A site that has been adapted to: its rows, its E, and what follows from both, computed once."""
 
 import functools
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,16 +18,36 @@ from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
 from .unknown_levels import with_unknown_levels
 
 
+@dataclass(frozen=True)
+class Told:
+    """What was said about a site whose rows stayed elsewhere.
+
+    Attributes
+    ----------
+    unexplained : [features], see `KnownSite.unexplained`; NaN where it was not said.
+    mechanisms : [slots, 4], effect of the label, its standard deviation, shift and that of it, as
+        `mechanisms_at` gives them; no slots where it was not said.
+    """
+
+    unexplained: NDArray[np.float64]
+    mechanisms: NDArray[np.float64]
+
+
 class KnownSite:
     """What the rows of a site say about it under a fitted model, inferred when first asked for.
 
-    `given` is the estimate, where it was saved with the rows.
+    `given` is the estimate, where it was saved with the rows. `told` goes with it where the site's
+    rows are elsewhere and `evidence` keeps none.
     """
 
     def __init__(
-        self, model: FittedModel, evidence: Evidence, given: SiteEstimate | None = None
+        self,
+        model: FittedModel,
+        evidence: Evidence,
+        given: SiteEstimate | None = None,
+        told: Told | None = None,
     ) -> None:
-        self.model, self.evidence, self._given = model, evidence, given
+        self.model, self.evidence, self._given, self.told = model, evidence, given, told
 
     @functools.cached_property
     def env(self) -> EnvPosterior:
@@ -60,6 +81,8 @@ class KnownSite:
     def unexplained(self) -> NDArray[np.float64]:
         """How much less likely each feature is than in its worst source, unknown levels included:
         [features]."""
+        if self.told is not None:
+            return self.told.unexplained
         model, evidence = self.model, self.evidence
         excess = novelty.unexplained(model, evidence.kept.head(NOVELTY_ROWS), self.env)
         return with_unknown_levels(model.table, evidence.levels, excess)

@@ -15,6 +15,7 @@ from scipy.stats import norm
 from ..data.chunks import padded
 from ..model.constants import EFFECT_DOF, EFFECT_ROWS
 from .experts import evaluate_slots, label_support
+from .fitted import FittedModel
 from .graph_expert import EffectPrior, expect, relative_effects
 from .prediction import graph_setting
 from .site import KnownSite
@@ -82,33 +83,47 @@ def mechanisms_at(site: KnownSite) -> pd.DataFrame:
     negative: turned round); `turned` where that is beyond chance. `shift` is what the site adds to
     the variable's mean (in standard deviations) or log-odds, with parents and label held.
     """
+    model = site.model
+    if site.told is not None:
+        return mechanism_table(model, site.told.mechanisms)
+    return mechanism_table(model, mechanism_numbers(site))
+
+
+def mechanism_numbers(site: KnownSite) -> Array:
+    """Effect, its standard deviation, shift and that of it, of every slot: [slots, 4]."""
     model, estimate = site.model, site.estimate
-    if not estimate.effects:
-        return pd.DataFrame(columns=list(COLUMNS), index=pd.Index([], name="variable"))
     prior = model.effects
-    assert prior is not None
+    if not estimate.effects or prior is None:
+        return np.zeros((0, 4))
     rows = site.evidence.kept.head(EFFECT_ROWS)
     shares, env, temperature = graph_setting(model, estimate.env)
     slots = evaluate_slots(model, shares, env, padded(rows), len(rows.values), labelled=False)
     support = label_support(model)
     weights = expect(slots, support, estimate.effects, temperature).weights
     relative = relative_effects(prior, slots, estimate.effects)
-    names = [model.table.label.name, *(model.table.features[j].name for j in _children(site))]
     found = []
     for k, rows_of in enumerate(slots):
         about = _SlotAtSite(rows_of, weights, estimate.effects[k], prior.mean[k], prior.variance[k])
-        found.append(_row(about, support, prior, k, relative[k - 1] if k else np.nan))
-    return pd.DataFrame(found, columns=list(COLUMNS), index=pd.Index(names, name="variable"))
+        found.append(_numbers(about, support, prior, k, relative[k - 1] if k else np.nan))
+    return np.array(found, dtype=float)
 
 
-def _children(site: KnownSite) -> NDArray[np.intp]:
-    model = site.model
-    return np.flatnonzero(model.parents[-1, : len(model.table.features)])
+def mechanism_table(model: FittedModel, numbers: Array) -> pd.DataFrame:
+    """`mechanism_numbers` with names; without slots an empty table."""
+    children = np.flatnonzero(model.parents[-1, : len(model.table.features)])
+    variables = [model.table.label, *(model.table.features[j] for j in children)]
+    found = []
+    for k, (effect, effect_sd, shift, shift_sd) in enumerate(numbers.tolist()):
+        turned = bool(k and effect + norm.ppf(1 - TURNED) * effect_sd < 0)
+        role, unit = "child" if k else "label", UNITS[variables[k].kind]
+        found.append((role, effect, effect_sd, turned, shift, shift_sd, unit))
+    names = pd.Index([v.name for v in variables[: len(numbers)]], name="variable")
+    return pd.DataFrame(found, columns=list(COLUMNS), index=names)
 
 
-def _row(
+def _numbers(
     about: _SlotAtSite, support: Array, prior: EffectPrior, k: int, relative: float
-) -> tuple[object, ...]:
+) -> tuple[float, float, float, float]:
     rows = about.rows
     shape = (*about.weights.shape, rows.outputs.shape[-1])
     if k == 0:  # the label's own values are the support's, each with its posterior weight
@@ -126,9 +141,7 @@ def _row(
     else:
         size, error = shift[0], np.sqrt(variance[0])
     spread = _relative_sd(rows, prior.mean[k], covariance) if k else np.nan
-    turned = bool(k and relative + norm.ppf(1 - TURNED) * spread < 0)
-    role = "child" if k else "label"
-    return role, relative, spread, turned, float(size), float(error), UNITS[rows.kind]
+    return relative, spread, float(size), float(error)
 
 
 def _relative_sd(rows: SlotRows, mean: Array, covariance: Array) -> float:

@@ -14,6 +14,9 @@ import numpy as np
 # Quantiles of a numeric column that its map to normal scores is interpolated between.
 # Not measured: enough for the map to follow any distribution of a few thousand rows.
 N_KNOTS = 257
+# Values of a column, evenly spaced over its rows, that the map is learned from at most. The
+# standard error of a quantile's rank is below .001 then. Not measured.
+MOST_RANKED = 2**18
 # Values outside these quantiles are no knots: single outliers must not shape the map. Not measured.
 TAIL = 0.01
 # One more knot at either end, this far out in normal scores; cells farther out are clipped to it.
@@ -24,6 +27,12 @@ MOST_LEVELS = 30
 # In columns of more than RARE_BELOW rows, levels of fewer than RARE_ROWS rows count as rare.
 # Not measured.
 RARE_ROWS, RARE_BELOW = 3, 50
+
+# The graph.
+
+# Rows that a fit gives to the search at most, an equal share of every source, and sources: those
+# with the most rows. The time of the search grows with either. Not measured.
+SEARCH_ROWS, SEARCH_SOURCES = 2**18, 128
 
 # Networks.
 
@@ -62,6 +71,15 @@ MAX_BATCH_ROWS, SMALLEST_BATCH, DECODER_ROWS = 128, 0.25, 64
 # networks use. Measured by: benchmarks/parts.py min_steps.
 FEWEST_STEPS, MOST_STEPS = 16, 64
 
+# Size of what a lane holds.
+
+# Cells of the training rows that a lane holds at most, 320 MiB with the marks of observed ones; and
+# never more rows than its epochs can draw. Larger tables give an equal share of every site.
+MOST_CELLS = 2**26
+# Validation rows of a lane, in all, and of a site where the rows of all sites would be too many. An
+# epoch of training draws 8,192 rows. Not measured.
+MOST_VALID_ROWS, FEWEST_VALID_ROWS = 16_384, 32
+
 # Schedule, in shares of the epochs.
 
 # Paper's form: the acyclicity penalty grows linearly to its weight over the first 30 %, then
@@ -76,6 +94,9 @@ PENALTY_RAMP, PENALTY_GROWTH = 0.3, 30.0
 FOLDS = 8
 # Rows of a left-out source that its loss is computed on. Not measured: a mean over 512 rows.
 LEFT_OUT_ROWS = 512
+# Sources that the experts are compared on at most, evenly spaced. Not measured: with 128 losses the
+# standard error of their mean is a tenth of their spread.
+LEFT_OUT_SOURCES = 128
 # Weights of the experts are multiples of 1 / this.
 # Measured by: benchmarks/parts.py stacking_weight.
 STACK_STEPS = 10
@@ -122,6 +143,9 @@ REFEREE_ROWS = 30
 FEWEST_RESIDUALS = 30
 # Training rows of a domain from which its E is inferred beside its validation rows. Not measured.
 HELDOUT_ENV_ROWS = 1024
+# Rows × features of the evaluation with each feature hidden in turn: of wide tables, or of many
+# domains, fewer rows take part. Not measured.
+HELDOUT_CELLS = 2**20
 # Slopes of the logits that are tried for rows with a missing feature, and the fewest held-out rows
 # to try them on. Measured by: benchmarks/parts.py missing_cost.
 MISSING_SLOPES, FEWEST_MISSING_ROWS = np.linspace(0.2, 1.0, 17), 30

@@ -11,6 +11,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+NARROW_COLUMNS = 64
+
 
 class Layout(eqx.Module):
     """Which column belongs to which variable, and of what type each variable is.
@@ -73,7 +75,33 @@ class Layout(eqx.Module):
 
     def to_columns(self, per_variable: Float[Array, "*batch variables"]) -> Array:
         """Repeat a value per variable over the variable's columns; 0 in padded columns."""
-        return per_variable @ self.owner.T
+        if self._is_narrow:
+            return per_variable @ self.owner.T
+        return per_variable[..., self._owner_index] * self.owner.sum(1)
+
+    def to_variables(self, cells: Float[Array, "*batch columns"]) -> Array:
+        """Sum over the columns of each variable."""
+        if self._is_narrow:
+            return cells @ self.owner
+        none = jnp.zeros((*cells.shape[:-1], self.owner.shape[1]))
+        return none.at[..., self._owner_index].add(cells * self.owner.sum(1))
+
+    def largest(self, cells: Float[Array, "*batch columns"]) -> Array:
+        """Largest among the columns of each variable; −∞ for one without columns."""
+        if self._is_narrow:
+            return jnp.where(self.owner.T > 0, cells[..., None, :], -jnp.inf).max(-1)
+        none = jnp.full((*cells.shape[:-1], self.owner.shape[1]), -jnp.inf)
+        owned = jnp.where(self.owner.sum(1) > 0, cells, -jnp.inf)
+        return none.at[..., self._owner_index].max(owned)
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Few columns: one product with `owner` is faster than an indexed sum, which is linear."""
+        return self.owner.shape[0] <= NARROW_COLUMNS
+
+    @property
+    def _owner_index(self) -> Int[Array, " columns"]:
+        return self.owner.argmax(1)
 
     def label_alone(self, width: int) -> "Layout":
         """The layout of the label's columns, the last `width`, alone."""

@@ -48,7 +48,7 @@ class Gaussian:
     @staticmethod
     def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array) -> PerVariable:
         bounded = bounded_log_scale(log_scale)
-        z = (values - outputs) @ layout.owner * jnp.exp(-bounded)
+        z = layout.to_variables(values - outputs) * jnp.exp(-bounded)
         return -0.5 * (z**2 + jnp.log(2 * jnp.pi)) - bounded
 
     @staticmethod
@@ -61,7 +61,7 @@ class Bernoulli:
 
     @staticmethod
     def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array) -> PerVariable:
-        return (values * outputs - jax.nn.softplus(outputs)) @ layout.owner
+        return layout.to_variables(values * outputs - jax.nn.softplus(outputs))
 
     @staticmethod
     def mean(layout: Layout, outputs: Cells) -> Cells:
@@ -73,7 +73,7 @@ class Categorical:
 
     @staticmethod
     def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array) -> PerVariable:
-        return (values * (outputs - _log_normaliser(layout, outputs))) @ layout.owner
+        return layout.to_variables(values * (outputs - _log_normaliser(layout, outputs)))
 
     @staticmethod
     def mean(layout: Layout, outputs: Cells) -> Cells:
@@ -100,7 +100,7 @@ def log_density(layout: Layout, outputs: Cells, values: Cells, log_scale: Array)
 
 def squared_or_cross_entropy(layout: Layout, outputs: Cells, values: Cells) -> PerVariable:
     """The paper's loss per cell: squared error if continuous, else cross-entropy."""
-    error = ((values - outputs) ** 2) @ layout.owner
+    error = layout.to_variables((values - outputs) ** 2)
     no_scale = jnp.zeros(layout.owner.shape[1])
     return layout.continuous * error - sum(
         getattr(layout, kind) * LIKELIHOODS[kind].log_density(layout, outputs, values, no_scale)
@@ -134,9 +134,9 @@ def _occurring(layout: Layout) -> list[tuple[str, type[Likelihood]]]:
 
 def _log_normaliser(layout: Layout, outputs: Cells) -> Cells:
     """log Σ exp over the block that each column belongs to."""
-    owned = layout.owner.T > 0  # [variables, columns]
-    largest = jnp.where(owned, outputs[:, None, :], -jnp.inf).max(-1)  # [rows, variables]
-    shift = layout.to_columns(jax.lax.stop_gradient(jnp.where(owned.any(-1), largest, 0.0)))
+    owned = layout.owner > 0  # [columns, variables]
+    largest = jnp.where(owned.any(0), jax.lax.stop_gradient(layout.largest(outputs)), 0.0)
+    shift = layout.to_columns(largest)
     # Padded columns would overflow: nothing is subtracted from them, and nobody reads them.
-    block = jnp.exp(jnp.where(owned.any(0), outputs - shift, 0.0)) @ layout.owner
+    block = layout.to_variables(jnp.exp(jnp.where(owned.any(1), outputs - shift, 0.0)))
     return layout.to_columns(jnp.log(jnp.where(block > 0, block, 1.0))) + shift

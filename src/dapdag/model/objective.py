@@ -39,7 +39,8 @@ class Weights(eqx.Module):
 
 
 class Batch(eqx.Module):
-    """Some rows of one domain. `present` is 0 for rows that only pad."""
+    """Some rows of one domain. `present` is 0 for rows that only pad, and else 1, or the row's
+    weight: how many rows it counts for."""
 
     values: Float[Array, "rows columns"]
     observed: Float[Array, "rows variables"]
@@ -47,6 +48,11 @@ class Batch(eqx.Module):
 
     def head(self, rows: int) -> "Batch":
         return Batch(self.values[:rows], self.observed[:rows], self.present[:rows])
+
+
+def _or_one(count: Array) -> Array:
+    """A number of rows, or a sum of their weights, to divide by; 1 where there are none."""
+    return jnp.where(count > 0, count, 1.0)
 
 
 def kl_divergence(q: Posterior, prior_scale: Float[Array, ""]) -> Float[Array, ""]:
@@ -62,7 +68,7 @@ def squared_environment(q: Posterior) -> Float[Array, ""]:
 
 def reconstruction(losses: Float[Array, "rows variables"], seen: Array) -> Float[Array, ""]:
     """Sum over variables of the mean loss over a variable's observed cells."""
-    return ((losses * seen).sum(0) / jnp.maximum(seen.sum(0), 1.0)).sum()
+    return ((losses * seen).sum(0) / _or_one(seen.sum(0))).sum()
 
 
 def prediction(
@@ -81,7 +87,7 @@ def prediction(
     else:
         losses = likelihoods.squared_or_cross_entropy(only_label, outputs, values)
     seen = batch.observed[:, -1] * batch.present
-    return (losses[:, 0] * seen).sum() / jnp.maximum(seen.sum(), 1.0)
+    return (losses[:, 0] * seen).sum() / _or_one(seen.sum())
 
 
 def loss_of_means(
@@ -97,7 +103,7 @@ def loss_of_means(
     truth = batch.values[:, -means.shape[1] :]
     losses = likelihoods.class_losses(layout.label_kind, means, truth)
     seen = batch.observed[:, -1] * batch.present
-    return (losses * seen).sum() / jnp.maximum(seen.sum(), 1.0)
+    return (losses * seen).sum() / _or_one(seen.sum())
 
 
 def acyclicity(
@@ -216,7 +222,7 @@ def mechanism_loss(
     values = blanket.values(batch.values)
     losses = -slot_log_density(blanket, outputs, values, mechanisms.log_scale)
     seen = blanket.observed(batch.observed) * batch.observed[:, -1] * batch.present
-    each = ((losses * seen).sum(-1) / jnp.maximum(seen.sum(-1), 1.0)).sum(-1)  # [networks]
+    each = ((losses * seen).sum(-1) / _or_one(seen.sum(-1))).sum(-1)  # [networks]
     trained = in_fold[: each.shape[0]]
     return (trained * each).sum() / jnp.maximum(trained.sum(), 1.0)
 
@@ -236,7 +242,7 @@ def _environment(
     q = network.infer(layout, inputs, batch.present, weights.prior_precision)
     if not formulation.bayesian:
         return q.mean, squared_environment(q)
-    rows = jnp.maximum(batch.present.sum(), 1.0)
+    rows = _or_one(batch.present.sum())
     return q.draw(normal), kl_divergence(q, weights.prior_scale) / rows
 
 

@@ -12,7 +12,7 @@ from ..inference.evidence import Evidence, Rows
 from ..inference.fitted import EnvPosterior, FittedModel
 from ..inference.labels import Basis, Correction
 from ..inference.prediction import SiteEstimate
-from ..inference.site import KnownSite
+from ..inference.site import KnownSite, Told
 from ..inference.site_effects import Effects
 from ..model import Summary
 from .table import Arrays
@@ -42,6 +42,8 @@ _SHAPES = {
     "correction_frequencies": ("inputs", "waves"),
     "correction_phases": ("waves",),
 }
+# Of a site whose rows are elsewhere: what was said about it.
+_TOLD = {"told_unexplained": ("features",), "told_mechanisms": ("told slots", "told numbers")}
 _CORRECTION = tuple(name for name in _SHAPES if name.startswith("correction_"))
 _DTYPES = {
     **dict.fromkeys(("values", "labelled_values"), "float32"),
@@ -72,6 +74,8 @@ def encode_site(site: KnownSite) -> tuple[dict[str, Any], Arrays]:
         "proportions": none if estimate.proportions is None else estimate.proportions,
         "offset": estimate.offset,
     }
+    if site.told is not None:
+        arrays |= dict(zip(_TOLD, (site.told.unexplained, site.told.mechanisms), strict=True))
     about, more = _encode_correction(estimate.correction)
     named = {PREFIX + name: array for name, array in (arrays | more).items()}
     return {"n_rows": int(evidence.n_rows), "correction": about}, named
@@ -119,7 +123,8 @@ def decode_site(header: Mapping[str, Any], arrays: Arrays, model: FittedModel) -
         found["proportions"] if classes else None,
         _correction(header.get("correction"), found),
     )
-    return KnownSite(model, evidence, estimate)
+    told = Told(*(found[name] for name in _TOLD)) if _TOLD.keys() <= found.keys() else None
+    return KnownSite(model, evidence, estimate, told)
 
 
 def _correction(about: Mapping[str, Any] | None, found: Arrays) -> Correction | None:
@@ -148,8 +153,9 @@ def _rows(found: Arrays, prefix: str) -> Rows:
 
 def _check(found: Arrays, model: FittedModel) -> None:
     """Every array is there, no other is, and their shapes are those of the model."""
-    for name in sorted(_SHAPES.keys() ^ found.keys()):
-        raise ValueError(f"the array {name!r} is {'missing' if name in _SHAPES else 'unknown'}")
+    shapes = _SHAPES | (_TOLD if _TOLD.keys() & found.keys() else {})
+    for name in sorted(shapes.keys() ^ found.keys()):
+        raise ValueError(f"the array {name!r} is {'missing' if name in shapes else 'unknown'}")
     label, effects = model.table.label, model.effects
     slots, inputs, columns = (0, 0, 0) if effects is None else effects.mean.shape
     known = {
@@ -166,8 +172,9 @@ def _check(found: Arrays, model: FittedModel) -> None:
         "features": len(model.table.features),
         "classes": len(label.levels) if isinstance(label, Discrete) else 0,
         "columns of the level": len(model.calibration.level),
+        "told numbers": 4,
     }
-    for name, axes in _SHAPES.items():
+    for name, axes in shapes.items():
         array, expected = found[name], _DTYPES.get(name, "float64")
         if array.ndim != len(axes) or array.dtype != expected:
             raise ValueError(f"the array {name!r} holds {array.dtype} in {array.ndim} axes")

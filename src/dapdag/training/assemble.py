@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..data.blocks import Blocks, make_blocks, steps_per_epoch
 from ..data.graph_layout import GraphSizes, blanket_of, on_graph
-from ..data.layout import Encoded, kinds_of, layout_of, sizes_of
-from ..data.sample import Sample, encode_sample
+from ..data.layout import kinds_of, layout_of, sizes_of
+from ..data.sample import Sample, row_encoder
 from ..data.table import Table
 from ..model import Layout, Sizes
 from ..model import objective as obj
@@ -21,6 +21,7 @@ from ..model.constants import (
     FEWEST_STEPS,
     FINAL_RATE,
     LABEL_RATE,
+    MAX_BATCH_ROWS,
     MOST_STEPS,
     PENALTY_GROWTH,
     PENALTY_RAMP,
@@ -70,12 +71,15 @@ class Data:
         seeds: Sequence[int],
         graphs: Sequence[FoundGraph] | None,
     ) -> "Data":
-        encoded = [encode_sample(t, s) for t, s in zip(tables, samples, strict=True)]
+        encoders = [row_encoder(t, s) for t, s in zip(tables, samples, strict=True)]
         blocks, batch_rows = make_blocks(
-            encoded, [s.domain for s in samples], seeds, settings.validation_fraction
+            *(encoders, [s.domain for s in samples], seeds, settings.validation_fraction),
+            most_rows=_most_drawn(settings, samples),
+            weights=[s.weight for s in samples],
+            groups=[s.group for s in samples],
         )
         columns, variables, label_columns = sizes_of(tables[0])
-        indicators = _any_missing(encoded, tables)
+        indicators = _any_missing(blocks, [len(t.features) for t in tables for _ in seeds])
         sizes = Sizes(
             *(columns, variables, label_columns),
             *(settings.hidden, settings.env_dim, settings.n_shared),
@@ -220,12 +224,27 @@ def _problem(data: Data, sizes: Sizes) -> Problem:
     )
 
 
-def _any_missing(encoded: Sequence[Encoded], tables: Sequence[Table]) -> bool:
-    """Whether any feature has a missing cell: then the networks see which cells are missing."""
-    return any(
-        bool((data.observed[:, : len(table.features)] == 0).any())
-        for data, table in zip(encoded, tables, strict=True)
-    )
+def _any_missing(blocks: Blocks, n_features: Sequence[int]) -> bool:
+    """Whether any feature has a missing cell: then the networks see which cells are missing.
+
+    `n_features` are those of each lane.
+    """
+    for lane, n in enumerate(n_features):
+        trained = blocks.observed[lane, : blocks.n_rows[lane].sum(), :n]
+        valid = blocks.valid_observed[lane][blocks.valid_present[lane] > 0][:, :n]
+        if not (np.all(trained) and np.all(valid)):
+            return True
+    return False
+
+
+def _most_drawn(settings: Settings, samples: Sequence[Sample]) -> int:
+    """Rows that the batches of a training can hold in all."""
+    steps = settings.steps
+    if steps == "size":
+        steps = MOST_STEPS
+    elif steps == "domains":
+        steps = max(len(s.domain_labels) for s in samples)
+    return settings.max_epochs * int(steps) * MAX_BATCH_ROWS
 
 
 def _plan(settings: Settings, trainer: Trainer, n_train: NDArray) -> Plan:

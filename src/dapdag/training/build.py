@@ -9,13 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
-from ..data.chunks import Chunks
 from ..data.columns import Discrete
-from ..data.sample import Sample
+from ..data.domains import rows_by_domain
+from ..data.sample import Sample, drawn_by_weight
 from ..data.table import Table
 from ..graph import DAG, extract_dag
 from ..inference.combination import Combination, combine
-from ..inference.environment import encode
+from ..inference.environment import environment_of
 from ..inference.fitted import Fit, FittedModel, Rules
 from ..inference.missing import learn_missing_effects
 from ..inference.novelty import worst_source_losses
@@ -36,6 +36,7 @@ from .graph import FoundGraph
 from .left_out import LeftOutTable, predict_left_out
 from .problem import Problem
 from .settings import Settings
+from .source_environments import summaries_of
 from .step import Trainer
 from .summary import make_heldout, make_record
 
@@ -45,16 +46,16 @@ class Heldout(NamedTuple):
 
     learned_scale: NDArray
     means: NDArray  # [members, domains, rows, label columns]
-    hidden: NDArray  # the same with each feature hidden in turn: [features, members, …]
+    hidden: NDArray  # of the first rows, with each feature hidden in turn: [features, members, …]
     losses: NDArray  # [members, domains, features]
 
     @staticmethod
     def of(found: tuple[Any, ...], members: slice, n_features: int) -> "Heldout":
-        learned, (means, *hidden), losses = map(np.asarray, found)
+        learned, means, hidden, losses = map(np.asarray, found)
         return Heldout(
             learned[members],
             means[members],
-            np.stack(hidden)[:n_features, members],
+            hidden[:n_features, members],
             losses[members, :, :n_features],
         )
 
@@ -188,8 +189,7 @@ def _label_range(sample: Sample, table: Table) -> tuple[float, float]:
 def _with_sources(model: FittedModel, sample: Sample) -> FittedModel:
     """The model with the posterior of E of every source, with which others are compared."""
     posteriors = [
-        encode(model, Chunks(model.table, sample.X.iloc[np.flatnonzero(sample.domain == d)]))
-        for d in range(sample.n_sources)
+        environment_of(model, found) for found in summaries_of(model, sample, sample.n_sources)
     ]
     return replace(
         model,
@@ -249,12 +249,17 @@ def _usual_level(
     sample: Sample, table: Table
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Mean over the sources of the label's level, and the proportions of classes over all rows."""
-    y, domain = sample.y[sample.labelled], sample.domain[sample.labelled]
+    rows = sample.labelled
+    if sample.weight is not None:
+        own = [rows[sample.domain[rows] == d] for d in np.unique(sample.domain[rows])]
+        rows = np.concatenate([some[drawn_by_weight(sample.weight[some])] for some in own])
+    y, domain = sample.y[rows], sample.domain[rows]
     label = table.encode_label(y)[:, : table.label.width].astype(float)
     overall = None
     if isinstance(table.label, Discrete):
         label, overall = all_classes(label), class_proportions(table.label)
-    return mean_level([label[domain == d] for d in np.unique(domain)], overall), overall
+    of_domain = [label[rows] for rows in rows_by_domain(domain) if len(rows)]
+    return mean_level(of_domain, overall), overall
 
 
 def _mean_history(learned: Learned, lanes: slice) -> pd.DataFrame:
@@ -269,7 +274,6 @@ def _mean_history(learned: Learned, lanes: slice) -> pd.DataFrame:
 def _record(
     sample: Sample, model: FittedModel, settings: Settings, blocks: Blocks, means: NDArray
 ) -> Record:
-    sources = sample.domain_labels[: sample.n_sources]
     rows = np.bincount(sample.domain)[: sample.n_sources]
     heldout = make_heldout(model.table, blocks, means, rows)
-    return make_record(model.table, sample.X, sample.y, sample.domain, sources, settings, heldout)
+    return make_record(model.table, sample, settings, heldout)

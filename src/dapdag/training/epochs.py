@@ -57,6 +57,7 @@ def validation_loss(trainer: Trainer, problem: Problem, vector: Array) -> Float[
     losses, counts = jax.vmap(one_domain)(
         blocks.valid_values, blocks.valid_observed, blocks.valid_present
     )
+    counts = counts * blocks.valid_weight
     return (losses * counts).sum() / counts.sum()
 
 

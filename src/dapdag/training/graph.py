@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.chunks import spaced_rows
 from ..data.columns import Discrete, Variable, numbers_of
-from ..data.sample import Sample
+from ..data.sample import Sample, drawn_by_weight
 from ..data.table import Table
+from ..model.constants import SEARCH_ROWS, SEARCH_SOURCES
 from ..structure import GraphSearch
 from ..structure.constants import MAX_LEVELS
 from .settings import Settings
@@ -41,9 +43,8 @@ def find_graph(
 
     In either case every mechanism is compared between the sources.
     """
-    frame = _frame(sample, table)
-    rows = frame.iloc[:, -1].notna().to_numpy() & sample.is_source
-    frame, domain = frame.loc[rows], sample.domain[rows]
+    rows = _searched_rows(sample)
+    frame, domain = _frame(sample, table, rows), sample.domain[rows]
     d = frame.shape[1]
     required: list[tuple[int, int]] = []
     search = GraphSearch(random_state=settings.random_state, n_jobs=-1, verbose=settings.verbose)
@@ -74,10 +75,27 @@ def find_graph(
     return FoundGraph(edge, probability, np.nan_to_num(shifts, neginf=-1e300))
 
 
-def _frame(sample: Sample, table: Table) -> pd.DataFrame:
+def _searched_rows(sample: Sample) -> NDArray[np.intp]:
+    """Labelled rows of the sources: of the largest sources, and an equal share of each."""
+    rows = sample.labelled
+    domain = sample.domain[rows]
+    size = np.bincount(domain, minlength=sample.n_sources)
+    if (size > 0).sum() > SEARCH_SOURCES:
+        largest = np.argsort(-size, kind="stable")[:SEARCH_SOURCES]
+        rows = rows[np.isin(domain, largest)]
+    if sample.weight is not None:  # the evidence of the search counts rows alike
+        rows = rows[drawn_by_weight(sample.weight[rows], SEARCH_ROWS)]
+    if len(rows) > SEARCH_ROWS:
+        rows = rows[spaced_rows(len(rows), SEARCH_ROWS)]  # the sources follow one another
+    return rows
+
+
+def _frame(sample: Sample, table: Table, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Features and label by position, discrete ones as categories of the learned levels."""
-    label = pd.Series(sample.y, index=sample.X.index)
-    columns = [sample.X.iloc[:, j] for j in range(sample.X.shape[1])] + [label]
+    whole = np.array_equal(rows, np.arange(len(sample.X)))
+    X = sample.X if whole else sample.X.iloc[rows]
+    label = pd.Series(sample.y[rows], index=X.index)
+    columns = [X.iloc[:, j] for j in range(X.shape[1])] + [label]
     variables = (*table.features, table.label)
     return pd.DataFrame(
         {j: _column(v, c) for j, (v, c) in enumerate(zip(variables, columns, strict=True))}

@@ -1,15 +1,16 @@
 """Predictions and reconstructions of the rows that a lane was not trained on."""
 
-import equinox as eqx
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .._runtime.compile import Effort, jit
-from ..data.blocks import Blocks
-from ..inference.missing import hiding_masks, masked
+from ..data.blocks import SMALLEST_BLOCK, Blocks
+from ..inference.missing import hiding_masks
 from ..model import Network
-from ..model.constants import HELDOUT_ENV_ROWS
+from ..model.constants import HELDOUT_CELLS, HELDOUT_ENV_ROWS
 from ..model.encoder import posterior
 from ..model.formulation import cell_losses
 from ..model.likelihoods import noise_scale
@@ -20,45 +21,52 @@ from .step import Trainer
 @jit(Effort.BALANCED)
 def evaluate_heldout(
     trainer: Trainer, problem: Problem, vectors: Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Per lane: the learned noise scale of the label, the means predicted for validation rows, and
-    the losses of their reconstruction.
-
-    The means come first as they are, then with every feature hidden in turn:
-    [variables, lanes, domains, rows, label columns].
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Per lane: the learned noise scale of the label, the means predicted for validation rows
+    [lanes, domains, rows, label columns], those of some rows with every feature hidden in turn
+    [features, lanes, …], and the losses of the rows' reconstruction.
     """
 
-    def one_lane(lane: tuple[Problem, Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def one_lane(lane: tuple[Problem, Array]) -> tuple[jax.Array, ...]:
         problem, vector = lane
+        domains, rows = problem.blocks.valid_present.shape
+        variables = trainer.sizes.variables
+        few = _rows_of_domain(variables, domains, rows)
 
-        def with_visible(visible: jax.Array) -> jax.Array:
-            hiding = eqx.tree_at(lambda p: p.blocks, problem, masked(problem.blocks, visible))
-            return heldout_means(trainer, hiding, vector)
+        def hidden(visible: jax.Array) -> jax.Array:
+            return heldout_means(trainer, problem, vector, visible, few)
 
-        masks = jnp.asarray(hiding_masks(trainer.sizes.variables))
+        means = heldout_means(trainer, problem, vector, jnp.ones(variables), rows)
+        without = jax.lax.map(hidden, jnp.asarray(hiding_masks(variables)))
         learned = noise_scale(trainer.network(vector).label_log_scale())
-        losses = jnp.full((problem.blocks.n_rows.shape[0], trainer.sizes.variables), jnp.nan)
+        losses = jnp.full((domains, variables), jnp.nan)
         if trainer.formulation.uses_structure:
             losses = heldout_losses(trainer, problem, vector)
-        return learned, jax.lax.map(with_visible, masks), losses
+        return learned, means, without, losses
 
-    learned, means, losses = jax.lax.map(one_lane, (problem, vectors))
-    return learned, jnp.swapaxes(means, 0, 1), losses
+    learned, means, without, losses = jax.lax.map(one_lane, (problem, vectors))
+    return learned, means, jnp.swapaxes(without, 0, 1), losses
 
 
 def heldout_means(
-    trainer: Trainer, problem: Problem, vector: Array
+    trainer: Trainer,
+    problem: Problem,
+    vector: Array,
+    visible: Float[Array, " variables"],
+    n_rows: int,
 ) -> Float[Array, "domains rows label_columns"]:
-    """The label's mean for the validation rows of one lane, each domain under its own E."""
+    """The label's mean for the first validation rows of every domain, each under its own E, from
+    the visible variables."""
     network, layout = trainer.network(vector), problem.layout
 
-    def one_domain(own: Blocks) -> Array:
-        inputs = layout.inputs(own.valid_values, own.valid_observed)
-        env = _environment(trainer, problem, network, own)
+    def one_domain(own: _Domain) -> Array:
+        own = own.seen(visible, n_rows)
+        env = _environment(trainer, problem, network, own, visible)
+        inputs = layout.inputs(own.values, own.observed)
         means = network.label_means(layout, problem.parents, inputs, env[None])[0]
         return jnp.tensordot(problem.stack_weights, means, 1)
 
-    return jax.lax.map(one_domain, problem.blocks)
+    return jax.lax.map(one_domain, _domains(problem.blocks))
 
 
 def heldout_losses(
@@ -70,28 +78,58 @@ def heldout_losses(
     """
     network, layout = trainer.network(vector), problem.layout
 
-    def one_domain(own: Blocks) -> Array:
-        inputs = layout.inputs(own.valid_values, own.valid_observed)
-        env = _environment(trainer, problem, network, own)
+    def one_domain(own: _Domain) -> Array:
+        inputs = layout.inputs(own.values, own.observed)
+        env = _environment(trainer, problem, network, own, jnp.ones(trainer.sizes.variables))
         outputs = network.decoder.reconstruct(layout, problem.parents, inputs, env)
-        losses = cell_losses(
-            trainer.formulation, layout, network.decoder, outputs, own.valid_values
-        )
-        seen = own.valid_observed * own.valid_present[:, None]
+        losses = cell_losses(trainer.formulation, layout, network.decoder, outputs, own.values)
+        seen = own.observed * own.present[:, None]
         return (losses * seen).sum(0) / seen.sum(0)
 
-    return jax.lax.map(one_domain, problem.blocks)
+    return jax.lax.map(one_domain, _domains(problem.blocks))
+
+
+class _Domain(NamedTuple):
+    """Validation rows of one domain."""
+
+    values: Float[Array, "rows columns"]
+    observed: Float[Array, "rows variables"]
+    present: Float[Array, " rows"]
+    domain: Int[Array, ""]
+
+    def seen(self, visible: Float[Array, " variables"], n_rows: int) -> "_Domain":
+        """The first rows with some variables hidden."""
+        observed = self.observed[:n_rows] * visible
+        return _Domain(self.values[:n_rows], observed, self.present[:n_rows], self.domain)
+
+
+def _domains(blocks: Blocks) -> _Domain:
+    return _Domain(
+        *(blocks.valid_values, blocks.valid_observed, blocks.valid_present, blocks.valid_domain)
+    )
+
+
+def _rows_of_domain(variables: int, domains: int, most: int) -> int:
+    """Rows of each domain that are evaluated once per feature: fewer, the more there are."""
+    return min(most, max(HELDOUT_CELLS // (variables * domains), SMALLEST_BLOCK))
 
 
 def _environment(
-    trainer: Trainer, problem: Problem, network: Network, own: Blocks
+    trainer: Trainer,
+    problem: Problem,
+    network: Network,
+    own: _Domain,
+    visible: Float[Array, " variables"],
 ) -> Float[Array, " dim"]:
     """E of one domain, from its validation rows and some of the others."""
     layout, prior_precision = problem.layout, problem.weights.prior_precision
-    few = min(HELDOUT_ENV_ROWS, own.values.shape[0])
-    trained = layout.inputs(own.values[:few], own.observed[:few])
-    inputs = layout.inputs(own.valid_values, own.valid_observed)
-    present = (jnp.arange(few) < own.n_rows).astype(jnp.float32)
+    blocks = problem.blocks
+    domains, _ = blocks.valid_present.shape
+    few = min(HELDOUT_ENV_ROWS, blocks.values.shape[0])
+    few = _rows_of_domain(trainer.sizes.variables, domains, few)
+    values, observed, present = blocks.window(own.domain, 0, few)
+    trained = layout.inputs(values, observed * visible)
     summary = network.summarise(layout, trained, present, prior_precision)
-    summary = summary + network.summarise(layout, inputs, own.valid_present, prior_precision)
+    inputs = layout.inputs(own.values, own.observed)
+    summary = summary + network.summarise(layout, inputs, own.present, prior_precision)
     return posterior(summary, prior_precision).mean * trainer.formulation.uses_environment

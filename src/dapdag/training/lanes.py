@@ -1,8 +1,9 @@
-"""Lanes divided among the cores, through compiled epochs.
+"""Lanes divided among devices or cores, through compiled epochs.
 
 A compiled program hardly uses more than one core, so lanes are divided into parts of one size, one
 program for all. Lanes that do not divide evenly go one by one, several calls in a row: a core that
-is done with one call takes what comes next of any lane.
+is done with one call takes what comes next of any lane. Where JAX has several devices the parts are
+divided among these instead; a single accelerator takes all lanes at once.
 """
 
 import os
@@ -43,47 +44,55 @@ def next_budgets(plan: Plan, epoch: int, calls: int) -> list[Budget]:
 
 def calls_at_once(lanes: int) -> int:
     """How many calls in a row keep all cores busy, when lanes do not divide evenly among them."""
-    cores = _cores()
-    return 1 if lanes <= cores or lanes % cores == 0 else min(cores, MOST_CALLS)
+    workers = _workers()
+    return 1 if lanes <= workers or lanes % workers == 0 else min(workers, MOST_CALLS)
+
+
+def divide(problem: Problem) -> list[Problem]:
+    """The lanes in parts, each in the memory of the device that will train it."""
+    lanes, devices = len(problem.smallest_batch), jax.devices()
+    size = _lanes_per_part(lanes)
+    return [
+        jax.device_put(_lanes(problem, start, size), devices[k % len(devices)])
+        for k, start in enumerate(range(0, lanes, size))
+    ]
 
 
 def advance(
-    trainer: Trainer, problem: Problem, state: State, budgets: Sequence[Budget]
+    trainer: Trainer, parts: Sequence[Problem], state: State, budgets: Sequence[Budget]
 ) -> tuple[State, np.ndarray]:
     """All lanes through all budgets; the state then, and the history [lanes, epochs, terms]."""
-    size = _lanes_per_part(len(state.active))
-    starts = range(0, len(state.active), size)
+    size = len(parts[0].smallest_batch)
 
-    def part(start: int, state: State, budget: Budget) -> tuple[State, np.ndarray]:
-        data = _lanes(problem, start, size)
+    def part(data: Problem, state: State, budget: Budget) -> tuple[State, np.ndarray]:
         state, terms = on_host(_advance(trainer, data, state, budget))
         return state, terms[:, : int(budget.n_epochs)]
 
-    def after(start: int, before: Future, budget: Budget) -> tuple[State, np.ndarray]:
+    def after(data: Problem, before: Future, budget: Budget) -> tuple[State, np.ndarray]:
         state, history = before.result()
-        state, terms = part(start, state, budget)
+        state, terms = part(data, state, budget)
         return state, np.concatenate([history, terms], axis=1)
 
-    with ThreadPoolExecutor(min(_cores(), len(starts))) as pool:
+    with ThreadPoolExecutor(min(_workers(), len(parts))) as pool:
         under_way = [
-            pool.submit(part, start, _lanes(state, start, size), budgets[0]) for start in starts
+            pool.submit(part, data, _lanes(state, k * size, size), budgets[0])
+            for k, data in enumerate(parts)
         ]
         # A part waits only for one that was submitted before it.
         for budget in budgets[1:]:
             under_way = [
-                pool.submit(after, start, before, budget)
-                for start, before in zip(starts, under_way, strict=True)
+                pool.submit(after, data, before, budget)
+                for data, before in zip(parts, under_way, strict=True)
             ]
-        parts = [job.result() for job in under_way]
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+        done = [job.result() for job in under_way]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *done)
 
 
-def lower_advance(trainer: Trainer, problem: Problem, blank: State, plan: Plan) -> Any:
+def lower_advance(trainer: Trainer, part: Problem, blank: State, plan: Plan) -> Any:
     """The program of one part, traced and ready to be compiled; all parts will find it made."""
-    size = _lanes_per_part(len(blank.active))
     budget = next_budgets(plan, 0, calls=1)[0]
     program: Any = _advance
-    return program.lower(trainer, _lanes(problem, 0, size), _lanes(blank, 0, size), budget)
+    return program.lower(trainer, part, _lanes(blank, 0, len(part.smallest_batch)), budget)
 
 
 @jit(Effort.QUICK_TO_COMPILE)
@@ -112,13 +121,19 @@ def _advance(
 
 
 def _lanes_per_part(lanes: int) -> int:
-    cores = _cores()
-    return lanes // cores if lanes % cores == 0 else 1
+    workers = _workers()
+    if workers == 1:
+        return lanes
+    return lanes // workers if lanes % workers == 0 else 1
 
 
 def _lanes(tree: T, start: int, size: int) -> T:
     return jax.tree.map(lambda leaf: leaf[start : start + size], tree)
 
 
-def _cores() -> int:
+def _workers() -> int:
+    """How many parts are computed at a time: one per device, or per core of the only one."""
+    devices = jax.devices()
+    if len(devices) > 1 or devices[0].platform != "cpu":
+        return len(devices)
     return os.cpu_count() or 1

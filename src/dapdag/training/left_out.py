@@ -7,15 +7,16 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..data.chunks import padded, spaced_rows
+from ..data.domains import rows_by_domain
 from ..data.layout import Encoded
-from ..data.sample import Sample, encode_sample
+from ..data.sample import Sample, drawn_by_weight, encode_rows
 from ..inference.combination import LeftOutSite
 from ..inference.experts import evaluate_slots, label_support, network_moments
 from ..inference.fitted import FittedModel
 from ..inference.graph_expert import EffectPrior, infer_label
 from ..inference.prediction import Experts, combine_experts
 from ..inference.site_effects import SlotRows, effects_of_source
-from ..model.constants import LEFT_OUT_ROWS, TEMPERATURES
+from ..model.constants import LEFT_OUT_ROWS, LEFT_OUT_SOURCES, TEMPERATURES
 from .folds import leaves_out
 
 
@@ -49,15 +50,16 @@ def predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) -> 
 
 
 def _predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) -> LeftOutTable:
-    data = encode_sample(model.table, sample)
     out = np.stack(
         [leaves_out_by(model, sample.n_sources, member) for member in range(model.n_members)], 1
     )  # [sources, members, networks]
-    rows = [_labelled_rows(sample, d) for d in range(sample.n_sources)]
+    rows = _labelled_rows(sample)
     usable = [d for d in range(sample.n_sources) if out[d].any() and len(rows[d]) > 1]
+    usable = [usable[k] for k in spaced_rows(len(usable), LEFT_OUT_SOURCES)]
+    data = {d: encode_rows(model.table, sample, rows[d]) for d in usable}
     known, asked, networks, own = {}, {}, {}, {}
     for d in usable:
-        piece = padded(Encoded(data.values[rows[d]], data.observed[rows[d]]))
+        piece = padded(data[d])
         env = folds.source_mean[:, d]
         shares = out[d] / out[d].sum()
         both = np.zeros((2, *model.network_weights.shape[1:]))
@@ -74,7 +76,7 @@ def _predict_left_out(model: FittedModel, folds: FittedModel, sample: Sample) ->
     sites = []
     for d in usable:
         others = EffectPrior.learn([sources[k] for k in usable if k != d])
-        columns = data.values[rows[d]][:, -model.sizes.label_columns :].astype(np.float64)
+        columns = data[d].values[:, -model.sizes.label_columns :].astype(np.float64)
         truth = columns[:, : model.table.label.width]
         sites.append(_site(model, others, asked[d], networks[d], truth))
     prior = EffectPrior.learn(list(sources.values()))
@@ -96,9 +98,18 @@ def leaves_out_by(model: FittedModel, n_sources: int, member: int) -> NDArray[np
     return leaves_out(sizes, n_sources, member).astype(float)
 
 
-def _labelled_rows(sample: Sample, source: int) -> NDArray[np.intp]:
-    own = sample.labelled[sample.domain[sample.labelled] == source]
-    return own[spaced_rows(len(own), LEFT_OUT_ROWS)] if len(own) else own
+def _labelled_rows(sample: Sample) -> list[NDArray[np.intp]]:
+    """At most `LEFT_OUT_ROWS` rows of every source, by position."""
+    labelled = sample.labelled
+    found = [labelled[rows] for rows in rows_by_domain(sample.domain[labelled])]
+    found += [np.zeros(0, dtype=np.intp)] * (sample.n_sources - len(found))
+    return [_counting_alike(sample, rows) for rows in found]
+
+
+def _counting_alike(sample: Sample, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    if sample.weight is None or not len(rows):
+        return rows[spaced_rows(len(rows), LEFT_OUT_ROWS)]
+    return rows[drawn_by_weight(sample.weight[rows], LEFT_OUT_ROWS)]
 
 
 def _site(

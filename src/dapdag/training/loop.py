@@ -76,7 +76,7 @@ class _Run:
     """A training under way."""
 
     trainer: Trainer
-    problem: Problem
+    parts: Sequence[Problem]
     state: State
     plan: Plan
     history: np.ndarray  # [lanes, epochs, terms]
@@ -96,7 +96,8 @@ class _Run:
         shapes = jax.eval_shape(jax.vmap(trainer.start), keys)
         blank = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
         # Tracing holds the GIL, XLA compilation does not: the largest program is traced first.
-        lowered = lanes.lower_advance(trainer, problem, blank, plan)
+        parts = lanes.divide(problem)
+        lowered = lanes.lower_advance(trainer, parts[0], blank, plan)
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(lanes.start, trainer, keys)
             compiler = BackgroundCompiler((p, trainer, problem, blank.average) for p in then)
@@ -105,7 +106,7 @@ class _Run:
         if start is not None:
             state = _started(state, start)
         history = np.zeros((len(keys), 0, len(trainer.terms) + 1))
-        run = _Run(trainer, problem, state, plan, history, compiler)
+        run = _Run(trainer, parts, state, plan, history, compiler)
         found = None if checkpoint is None else checkpoint.load(run.saved())
         if found is not None:
             run.epoch, saved = found
@@ -125,7 +126,7 @@ class _Run:
         """A few epochs."""
         broken = np.asarray(self.state.broken)
         budgets = lanes.next_budgets(self.plan, self.epoch, lanes.calls_at_once(len(broken)))
-        self.state, terms = lanes.advance(self.trainer, self.problem, self.state, budgets)
+        self.state, terms = lanes.advance(self.trainer, self.parts, self.state, budgets)
         self.history = np.concatenate([self.history, terms], axis=1)
         self.epoch += terms.shape[1]
         for lane in np.flatnonzero(np.asarray(self.state.broken) & ~broken):

@@ -180,19 +180,16 @@ def accepted(
 def _draw_batch(
     trainer: Trainer, problem: Problem, uniform: Float[Array, "3"]
 ) -> tuple[Array, obj.Batch]:
-    """Rows of one domain: chosen by size, as many as a random batch size, a random window."""
+    """Rows of one domain: chosen by size, as many as a random batch size, a random window.
+
+    Where rows have weights, a domain's size is their sum, and they stand in `present`.
+    """
     blocks = problem.blocks
-    reached = jnp.cumsum(blocks.n_rows) / blocks.n_rows.sum()
+    reached = jnp.cumsum(blocks.mass) / blocks.mass.sum()
     domain = jnp.sum(reached <= uniform[0])
     rows = blocks.n_rows[domain]
     largest = jnp.minimum(rows, trainer.batch_rows)
     smallest = jnp.maximum(jnp.ceil(problem.smallest_batch * largest).astype(int), 1)
     size = smallest + (uniform[1] * (largest - smallest + 1)).astype(int)
     start = (uniform[2] * rows).astype(int)
-
-    def window(block: Array) -> Array:
-        begin = (domain, start, jnp.zeros_like(start))
-        return jax.lax.dynamic_slice(block, begin, (1, trainer.batch_rows, block.shape[-1]))[0]
-
-    present = (jnp.arange(trainer.batch_rows) < size).astype(float)
-    return domain, obj.Batch(window(blocks.values), window(blocks.observed), present)
+    return domain, obj.Batch(*blocks.window(domain, start, trainer.batch_rows, size))

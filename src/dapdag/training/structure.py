@@ -29,19 +29,19 @@ def _measure(
         return none, none, none[0]
     network = trainer.network(vector)
     layout, blocks, batch_rows = problem.layout, problem.blocks, trainer.batch_rows
-    n_domains = blocks.n_rows.shape[0]
-    rows = min(batch_rows, max(1, STRENGTH_ROWS // n_domains))
+    n_domains = min(blocks.n_rows.shape[0], STRENGTH_ROWS)  # each adds one row at least
+    rows = min(batch_rows, STRENGTH_ROWS // n_domains)
 
-    def domain(values: Array, observed: Array, n: Array) -> tuple[Array, Array]:
-        present = (jnp.arange(batch_rows) < n).astype(float)
-        first = values[:batch_rows], observed[:batch_rows]
-        env = trainer.environment(problem, network, *first, present)
+    def domain(d: Array) -> tuple[Array, Array]:
+        n = blocks.n_rows[d]
+        values, observed, present = blocks.window(d, 0, batch_rows)
+        env = trainer.environment(problem, network, values, observed, present)
         # Short domains repeat their rows; padded domains are dropped below.
         index = jnp.arange(rows) % jnp.maximum(n, 1)
-        return layout.inputs(*first)[index], jnp.broadcast_to(env, (rows, env.shape[0]))
+        return layout.inputs(values, observed)[index], jnp.broadcast_to(env, (rows, env.shape[0]))
 
-    inputs, envs = jax.vmap(domain)(blocks.values, blocks.observed, blocks.n_rows)
-    real = jnp.repeat(blocks.n_rows > 0, rows)
+    inputs, envs = jax.vmap(domain)(jnp.arange(n_domains))
+    real = jnp.repeat(blocks.n_rows[:n_domains] > 0, rows)
     order = jnp.argsort(~real, stable=True)
     count = jnp.maximum(real.sum(), 1)
     index = order[jnp.arange(order.shape[0]) % count]

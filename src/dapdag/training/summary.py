@@ -1,22 +1,21 @@
 """Count and summarise the training data for a model's `Record`."""
 
 import platform
-from collections.abc import Hashable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
 from ..data.columns import Discrete, Variable
 from ..data.domains import natural_positions
 from ..data.layout import sizes_of
+from ..data.sample import Sample
 from ..data.schema import cell_faults, describe_column
-from ..data.summaries import cells_summary, column_summary
+from ..data.summaries import column_summary, comparable
 from ..data.table import Table
 from ..inference.reliability import quantile_bins
 from ..record import Heldout, Record, Source
@@ -30,23 +29,22 @@ LOCAL = ("checkpoint", "verbose", "parts")
 
 
 def make_record(
-    table: Table,
-    X: pd.DataFrame,
-    y: NDArray,
-    domain: NDArray[np.intp],
-    sources: Sequence[Hashable],
-    settings: Settings,
-    heldout: Heldout | None,
+    table: Table, sample: Sample, settings: Settings, heldout: Heldout | None
 ) -> Record:
     """Count the rows and cells of every source; rows of other domains have higher codes."""
-    n, size = len(sources), max(len(sources), int(domain.max()) + 1)
-    rows = np.bincount(domain, minlength=size)[:n]
+    n, rows_of, domain = sample.n_sources, sample.rows_of, sample.domain
+    names = sample.domain_labels[:n]
+    rows = np.array([len(rows_of[d]) for d in range(n)])
     missing = np.empty((n, len(table.features)))
     clipped = np.zeros((n, len(table.features)), dtype=int)
+    summaries = []
     for j, variable in enumerate(table.features):
-        absent, unknown = cell_faults(variable, X.iloc[:, j])
-        missing[:, j] = np.bincount(domain[absent], minlength=size)[:n] / rows
-        clipped[:, j] = np.bincount(domain[unknown], minlength=size)[:n]
+        column = sample.X.iloc[:, j]
+        absent, unknown = cell_faults(variable, column)
+        missing[:, j] = np.bincount(domain[absent], minlength=len(rows_of))[:n] / rows
+        clipped[:, j] = np.bincount(domain[unknown], minlength=len(rows_of))[:n]
+        cells = comparable(variable, column)
+        summaries.append([column_summary(variable, cells[rows_of[d]])[1] for d in range(n)])
     return Record(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
@@ -55,14 +53,14 @@ def make_record(
         label=describe_column(table.label),
         sources=tuple(
             Source(
-                name,
+                names[d],
                 int(rows[d]),
-                *column_summary(table.label, y[domain == d]),
+                *column_summary(table.label, sample.y[rows_of[d]]),
                 tuple(missing[d].tolist()),
                 tuple(clipped[d].tolist()),
-                cells_summary(table, X.iloc[np.flatnonzero(domain == d)]),
+                tuple(one[d] for one in summaries),
             )
-            for d, name in ((d, sources[d]) for d in natural_positions(sources))
+            for d in natural_positions(names)
         ),
         unlabelled_rows=int((domain >= n).sum()),
         heldout=heldout,
@@ -80,17 +78,17 @@ def make_heldout(
     `blocks` and `means` [members, domains, rows, columns] hold the members' lanes, `rows` the
     size of every source.
     """
-    domains = slice(0, len(rows))
-    present, observed = (
-        np.asarray(a)[:, domains] for a in (blocks.valid_present, blocks.valid_observed)
-    )
+    present, observed = (np.asarray(a) for a in (blocks.valid_present, blocks.valid_observed))
+    domain = np.asarray(blocks.valid_domain)  # [members, valid domains]
+    trained = np.take_along_axis(np.asarray(blocks.n_rows), domain, axis=1)
+    size = np.append(rows, np.zeros(domain.max() + 1, dtype=int))[domain]  # 0: no source
     # A domain too small to spare rows is validated on those it was trained on.
-    spared = np.asarray(blocks.n_rows)[:, domains] + present.sum(-1) <= rows
+    spared = trained + (present > 0).sum(-1) <= size
     known = present * observed[..., -1] * spared[..., None] > 0  # [members, domains, rows]
     columns, _, label_columns = sizes_of(table)
     first, width = columns - label_columns, table.label.width
-    actual = np.asarray(blocks.valid_values)[:, domains][known][:, first : first + width]
-    predicted = means[:, domains][known][:, :width].astype(float)
+    actual = np.asarray(blocks.valid_values)[known][:, first : first + width]
+    predicted = means[known][:, :width].astype(float)
     fewest = FEWEST_ROWS * len(means)
     if len(predicted) < fewest or not np.isfinite(predicted).all():
         return None

@@ -83,11 +83,6 @@ def draw_batches(problem: Problem, uniform: Float[Array, " domains"], rows: int)
     def window(domain: Array, number: Array) -> obj.Batch:
         n = blocks.n_rows[domain]
         start = (number * n).astype(int)
-        begin = (domain, start, jnp.zeros_like(start))
-        values, observed = (
-            jax.lax.dynamic_slice(block, begin, (1, rows, block.shape[-1]))[0]
-            for block in (blocks.values, blocks.observed)
-        )
-        return obj.Batch(values, observed, (jnp.arange(rows) < n).astype(jnp.float32))
+        return obj.Batch(*blocks.window(domain, start, rows))
 
     return jax.vmap(window)(jnp.arange(uniform.shape[0]), uniform)

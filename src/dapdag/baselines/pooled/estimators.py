@@ -29,13 +29,14 @@ class _Practice(DomainEstimator):
         self.categorical_features = categorical_features
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the labelled rows of all sources as if they were one; targets are left out."""
-        sample = self._training_sample(X, y, sample_domain)
+        sample = self._training_sample(X, y, sample_domain, sample_weight)
         unfitted = build(self.model, self._regression, self.settings or {}, self.random_state)
         self._columns_ = Columns.learn(sample)
         rows, labels = labelled_sources(sample)
-        self.model_ = train(unfitted, self._encoded(sample.X.iloc[rows]), labels, self.random_state)
+        Z, weight = self._encoded(sample.X.iloc[rows]), sample.weights_of(rows)
+        self.model_ = train(unfitted, Z, labels, self.random_state, weight)
         return self
 
     def _encoded(self, frame: Any) -> NDArray[np.float64]:

@@ -55,7 +55,9 @@ def build(model: str, regression: bool, settings: Mapping[str, Any], random_stat
     return LogisticRegression(**{"max_iter": 1000, **given})
 
 
-def train(fitted: Any, Z: Array, y: NDArray[Any], random_state: int) -> Any:
+def train(
+    fitted: Any, Z: Array, y: NDArray[Any], random_state: int, weight: Array | None = None
+) -> Any:
     """Fit, with early stopping where the model has it, on one thread: more only get in each
     other's way on shared cores."""
     rare = y.dtype.kind in "iu" and np.bincount(y).min() < 10
@@ -64,11 +66,13 @@ def train(fitted: Any, Z: Array, y: NDArray[Any], random_state: int) -> Any:
         fitted.set_params(early_stopping=stops)
     with threadpool_limits(1):
         if type(fitted).__module__.startswith("lightgbm") and stops:
-            return _stopped_lightgbm(fitted, Z, y, random_state)
-        return fitted.fit(Z, y)
+            return _stopped_lightgbm(fitted, Z, y, random_state, weight)
+        return fitted.fit(Z, y, sample_weight=weight)
 
 
-def _stopped_lightgbm(fitted: Any, Z: Array, y: NDArray[Any], random_state: int) -> Any:
+def _stopped_lightgbm(
+    fitted: Any, Z: Array, y: NDArray[Any], random_state: int, weight: Array | None
+) -> Any:
     from lightgbm import early_stopping
 
     order = np.random.default_rng(random_state).permutation(len(y))
@@ -76,8 +80,10 @@ def _stopped_lightgbm(fitted: Any, Z: Array, y: NDArray[Any], random_state: int)
     return fitted.fit(
         Z[rest],
         y[rest],
+        sample_weight=None if weight is None else weight[rest],
         eval_X=Z[valid],
         eval_y=y[valid],
+        eval_sample_weight=None if weight is None else [weight[valid]],
         callbacks=[early_stopping(50, verbose=False)],
     )
 
