@@ -50,6 +50,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         steps: str | int = "size",
         alternating: bool = False,
         n_draws: int = 32,
+        label_bounds: Any = "auto",
         categorical_features: Any = None,
         checkpoint: str | None = None,
         random_state: Any = 0,
@@ -81,6 +82,7 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         self.steps = steps
         self.alternating = alternating
         self.n_draws = n_draws
+        self.label_bounds = label_bounds
         self.categorical_features = categorical_features
         self.checkpoint = checkpoint
         self.random_state = random_state
@@ -96,6 +98,14 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
             )
         return PAPER if not given and self.structure == "paper" else DAPDAG
 
+    def _sample(self, sample: Sample) -> Sample:
+        if not self._regression and self.label_bounds not in (None, "auto"):
+            raise ValueError(
+                "label_bounds is for numbers, a class has none: leave it None, or predict a number "
+                "(DAPDAGRegressor; --task regression on the command line)"
+            )
+        return super()._sample(sample)
+
     def _train(self, samples: Sequence[Sample], settings: Settings) -> list[Fit]:
         given = self.structure if isinstance(self.structure, nx.Graph) else None
         return fit_models(samples, settings, graph=given)
@@ -107,6 +117,8 @@ class DAPDAGEstimator(WithEnvironments, WithGraph):
         nx.set_node_attributes(self.graph_, strength, "environment")
         self.expert_weights_ = pd.Series(fit.model.combination.weights, index=list(EXPERTS))
         found = fit.model.calibration
+        if self._regression:
+            self.label_bounds_ = fit.model.label_bounds
         self.between_sites_ = pd.Series(
             {"slope": found.slope, "tau2": found.tau2, "ratio": found.ratio, "sites": found.n_sites}
         )
@@ -170,6 +182,11 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
     alternating : True moves the encoder, then the decoder, as the paper does; False moves both in
         one step, which is faster and no worse.
     n_draws : Monte Carlo draws of E at prediction.
+    label_bounds : a pair of numbers that no label can leave, None where open, such as `(0, None)`;
+        predictions and ends of intervals stay inside, and labels outside are refused. "auto" is
+        `(0, None)` for labels that stop at 0: none is negative, and at least 20 are less than a
+        tenth of their standard deviation above it (counts, amounts, durations); else open. None
+        is open.
     categorical_features : columns whose numbers are codes of categories: names, positions or a
         mask, as in scikit-learn's boosters. Text and pandas categories need not be named.
     checkpoint : a file; an interrupted `fit` with the same data and settings goes on from it.
@@ -193,6 +210,7 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
         predicted level of the label (its mean, or class prevalence), `tau2`, the variance between
         sites that is left of it (of the standardised label, or of log-odds), `ratio` of squared
         errors to stated variances, and the number of `sites` behind them.
+    label_bounds_ : the bounds of predictions, infinite where open.
     adjacency_ : DataFrame of filter norms before thresholding, parents in rows.
     source_environments_ : DataFrame of the sources' E.
     history_ : DataFrame of every term of the loss per epoch.
@@ -209,5 +227,6 @@ class DAPDAGRegressor(DAPDAGEstimator, NetworkRegressor):
 class DAPDAGClassifier(DAPDAGEstimator, NetworkClassifier):
     """Predict a class at a new site from labelled tables of several other sites.
 
-    Parameters and attributes are those of `DAPDAGRegressor`, and `classes_` holds the classes.
+    Parameters and attributes are those of `DAPDAGRegressor`, and `classes_` holds the classes; a
+    class has no `label_bounds`.
     """

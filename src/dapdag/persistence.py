@@ -164,6 +164,9 @@ def _given(name: str, value: Any) -> Any:
         return _decode_graph(value)
     if name == "categorical_features" and isinstance(value, list):
         return [decode_scalar(v) for v in value]
+    if name == "label_bounds" and isinstance(value, list):
+        low, high = map(decode_scalar, value)
+        return low, high
     found = decode_scalar(value)
     if isinstance(found, float) and not math.isfinite(found):
         raise ValueError(f"its parameter {name} is {found}: save the model again")
@@ -226,6 +229,8 @@ def _param(name: str, value: Any) -> Any:
     if name == "checkpoint":
         return None  # a path of this machine says nothing about the model
     if name == "categorical_features" and value is not None and not isinstance(value, str):
+        return [encode_scalar(v, f"an element of {name}") for v in value]
+    if name == "label_bounds" and value is not None and not isinstance(value, str):
         return [encode_scalar(v, f"an element of {name}") for v in value]
     return encode_scalar(value, f"the parameter {name}")
 

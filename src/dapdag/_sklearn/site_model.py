@@ -247,7 +247,8 @@ class SiteRegressor(RegressorMixin, SiteModel):
         return interval_of(self.known_.model, found, coverage)
 
     def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.known_.model.table.label.decode(standardised[:, None])
+        model = self.known_.model
+        return np.clip(model.table.label.decode(standardised[:, None]), *model.label_bounds)
 
     def _numbers(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         found = self._label(X)

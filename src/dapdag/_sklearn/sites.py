@@ -144,7 +144,9 @@ def numbers_of(
     """Mean and standard deviation of a number, in its units."""
     assert found.variance is not None
     label: Any = model.table.label
-    return label.decode(found.mean), np.sqrt(found.variance[:, 0]) * label.deviation
+    # decoding may round to beyond the bounds
+    mean = np.clip(label.decode(found.mean), *model.label_bounds)
+    return mean, np.sqrt(found.variance[:, 0]) * label.deviation
 
 
 def probabilities_of(found: LabelDistribution) -> NDArray[np.float64]:
@@ -162,4 +164,4 @@ def interval_of(
     label: Any = model.table.label
     mean = label.decode(found.mean)
     half = model.calibration.half_width(coverage, found.variance[:, 0]) * label.deviation
-    return np.column_stack([mean - half, mean + half])
+    return np.clip(np.column_stack([mean - half, mean + half]), *model.label_bounds)

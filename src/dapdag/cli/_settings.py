@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 import typing
@@ -10,6 +11,7 @@ from typing import Any
 
 # Parameters that have an option of their own.
 OPTIONS = {"categorical_features": "--categorical", "verbose": "--quiet"}
+_OPEN = ("none", "null", "")
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -33,7 +35,10 @@ def parse_settings(given: Sequence[str], estimator: type) -> dict[str, Any]:
             )
         if name in found:
             raise ValueError(f"--set {name}: it is set twice")
-        found[name] = _value(name, value, types_of[name])
+        if name == "label_bounds":
+            found[name] = _bounds(value)
+        else:
+            found[name] = _value(name, value, types_of[name])
     return found
 
 
@@ -51,8 +56,25 @@ def _parameter_types(estimator: type) -> dict[str, tuple[type, ...]]:
     return found
 
 
+def _bounds(text: str) -> tuple[float | None, float | None] | str | None:
+    """`0,none` and the like; `auto`; or `none`."""
+    if text.lower() == "auto":
+        return "auto"
+    parts = [part.strip().lower().strip("()[] ") for part in text.split(",")]
+    if parts == ["none"]:
+        return None
+    if len(parts) == 2:
+        with contextlib.suppress(ValueError):
+            low, high = (None if part in _OPEN else float(part) for part in parts)
+            return low, high
+    raise ValueError(
+        f"--set label_bounds={text}: write two numbers or none, for example label_bounds=0,none; "
+        "or auto"
+    )
+
+
 def _value(name: str, text: str, kinds: tuple[type, ...]) -> Any:
-    if types.NoneType in kinds and text.lower() in ("none", "null", ""):
+    if types.NoneType in kinds and text.lower() in _OPEN:
         return None
     if bool in kinds and text.lower() in _TRUTH:
         return _TRUTH[text.lower()]

@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.bounds import Bounds
 from ..data.graph_layout import GraphSizes, blanket_of, on_graph
 from ..data.layout import layout_of
 from ..data.table import Table
@@ -55,6 +57,7 @@ class FittedModel:
     calibration: Calibration  # at a site that was not trained on
     effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
     label_range: tuple[float, float]  # of a number, standardised, with a margin
+    label_bounds: Bounds  # of a number, in its units; infinite where open
     rules: Rules = Rules()
 
     def site_variation(self, mean: NDArray[np.float64]) -> SiteVariation:
@@ -64,6 +67,13 @@ class FittedModel:
         """
         found, kind = self.calibration, self.table.label.kind
         return SiteVariation.of(found.between * level_scale(mean, kind), found.n_sites, kind)
+
+    @property
+    def encoded_bounds(self) -> Bounds:
+        """`label_bounds` of the standardised label."""
+        label: Any = self.table.label
+        low, high = ((bound - label.mean) / label.deviation for bound in self.label_bounds)
+        return low, high
 
     @functools.cached_property
     def source_span(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -241,14 +241,16 @@ def recalibrate(
     """The distribution for rows of a site, its level moved, with the variance between sites, or
     corrected by what its labels say."""
     found = _moved(model, site, found)
-    if site.correction is None:
+    if site.correction is not None:
+        inputs, kind = feature_inputs(model, rows), model.table.label.kind
+        mean, variance = site.correction.applied(found.mean, inputs, kind), found.variance
+        if variance is not None:
+            within = variance - model.calibration.between
+            variance = site.correction.noise * within + site.correction.intercept_variance
+        found = LabelDistribution(mean, variance)
+    if found.variance is None:
         return found
-    inputs, kind = feature_inputs(model, rows), model.table.label.kind
-    mean, variance = site.correction.applied(found.mean, inputs, kind), found.variance
-    if variance is not None:
-        within = variance - model.calibration.between
-        variance = site.correction.noise * within + site.correction.intercept_variance
-    return LabelDistribution(mean, variance)
+    return replace(found, mean=np.clip(found.mean, *model.encoded_bounds))
 
 
 def within_sites(model: FittedModel, site: SiteEstimate, label: LabelDistribution) -> float:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..evaluate.metrics import class_scores, number_scores
-from ..evaluate.prediction import ClassPrediction, NumberPrediction, normal_interval
+from ..evaluate.prediction import ClassPrediction, NumberPrediction
 from ..inference.reliability import equal_bins
 from ..record import Bin
 
@@ -45,8 +45,7 @@ class NewScores:
 def score_new(
     model: Any,
     truth: NDArray,
-    mean: NDArray[np.float64],
-    std: NDArray[np.float64] | None,
+    numbers: NumberPrediction,
     probability: NDArray[np.float64] | None,
     codes: NDArray[np.intp],
 ) -> NewScores:
@@ -56,11 +55,9 @@ def score_new(
         if not rows.any():
             return {}
         if probability is None:
-            assert std is not None
-            interval = normal_interval(mean[rows], std[rows])
-            found: Mapping = number_scores(
-                truth[rows], NumberPrediction(mean[rows], std[rows], interval)
-            )
+            assert numbers.std is not None and numbers.interval is not None
+            about = numbers.mean[rows], numbers.std[rows], numbers.interval[rows]
+            found: Mapping = number_scores(truth[rows], NumberPrediction(*about))
         else:
             found = class_scores(truth[rows], ClassPrediction(probability[rows], model.classes_))
         return {name: score.value for name, score in found.items() if not np.isnan(score.value)}

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..data.bounds import Bounds, checked_bounds
 from ..data.columns import Discrete
 from ..data.layout import sizes_of
 from ..data.table import Table
@@ -98,6 +99,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "prior_precision": encode_scalar(model.prior_precision, "prior_precision"),
         "temperature": int(model.combination.temperature),
         "label_range": [float(v) for v in model.label_range],
+        "label_bounds": [float(v) if np.isfinite(v) else None for v in model.label_bounds],
         "calibration": {
             "slope": float(model.calibration.slope),
             "tau2": float(model.calibration.tau2),
@@ -140,6 +142,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         combination=_combination(header, arrays),
         effects=_effects(arrays),
         label_range=_label_range(header["label_range"]),
+        label_bounds=_label_bounds(header["label_bounds"]),
         worst_source_loss=arrays["worst_source_loss"],
         calibration=_calibration(header["calibration"], arrays["usual_level"], table),
         normal=arrays["normal"],
@@ -183,6 +186,13 @@ def _label_range(given: Sequence[float]) -> tuple[float, float]:
     if not -np.inf < low < high < np.inf:
         raise ValueError(f"label_range is {given!r}")
     return low, high
+
+
+def _label_bounds(given: Any) -> Bounds:
+    bounds = checked_bounds(given)
+    if isinstance(bounds, str):
+        raise ValueError(f"label_bounds is {given!r}")
+    return bounds
 
 
 def _calibration(given: Mapping[str, Any], level: NDArray, table: Table) -> Calibration:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.blocks import Blocks
+from ..data.bounds import OPEN, label_bounds
 from ..data.columns import Discrete
 from ..data.domains import rows_by_domain
 from ..data.sample import Sample, drawn_by_weight
@@ -144,6 +145,9 @@ def _model(
         combination=Combination.of_networks(0.5 if trainer.sizes.n_pooled else 1.0),
         effects=None,
         label_range=_label_range(sample, table),
+        label_bounds=OPEN
+        if isinstance(table.label, Discrete)
+        else label_bounds(settings.label_bounds, sample.y[sample.labelled].astype(float)),
         worst_source_loss=worst_source_losses(heldout.losses, parents),
         calibration=learn_calibration((), *_usual_level(sample, table)),
         normal=np.concatenate([half, -half])[: settings.n_draws],

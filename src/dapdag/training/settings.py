@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..data.bounds import checked_bounds
 from ..inference.parts import Parts, current
 from ..model.acyclicity import ACYCLICITY
 from .form import DAPDAG, Form
@@ -49,6 +50,7 @@ class Settings:
     steps: str | int = "size"
     alternating: bool = False
     n_draws: int = 32
+    label_bounds: Any = None
     checkpoint: str | None = None
     random_state: Any = 0
     verbose: int = 0
@@ -84,6 +86,7 @@ def check_settings(settings: Settings) -> Settings:
         raise ValueError(
             f"acyclicity must be None or one of {sorted(ACYCLICITY)}, not {settings.acyclicity!r}"
         )
+    checked_bounds(settings.label_bounds)
     steps: Any = settings.steps
     counted = isinstance(steps, Integral) and int(steps) >= 1
     if not counted and steps not in ("size", "domains"):

@@ -6,7 +6,7 @@ import pandas as pd
 from ..._runtime.text import level, listing, number, percent, plural, score
 from ...evaluate.metrics import metric_title
 from ..charts import histogram, scatter
-from ..facts import COVERAGE, Facts, New, Z
+from ..facts import COVERAGE, Facts, New
 from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..scores import MEANING
 from ..strips import bar
@@ -40,14 +40,14 @@ def _summary(facts: Facts, new: New) -> Markup:
     sites = plural(len(new.domains), "site")
     opening = f"{plural(new.rows, 'row')} of {sites}. "
     if facts.classes is None:
-        assert new.std is not None
+        assert new.interval is not None
         low, middle, high = np.quantile(new.mean, [0.05, 0.5, 0.95])
         return paragraph(
             opening,
             tag("strong", f"The median prediction is {number(middle)}"),
             f"; nine in ten lie between {number(low)} and {number(high)}. A single outcome is "
-            f"expected within ±{number(Z * float(np.median(new.std)))} of its prediction in "
-            f"{percent(COVERAGE)} of cases (median over rows).",
+            f"expected in an interval of width {number(float(np.median(np.ptp(new.interval, 1))))} "
+            f"in {percent(COVERAGE)} of cases (median over rows).",
         )
     if facts.is_binary:
         sure = float(np.mean((new.mean < 0.1) | (new.mean > 0.9)))
@@ -81,14 +81,14 @@ def _count(value: float) -> str:
 
 def _pictures(facts: Facts, new: New) -> Markup:
     if facts.classes is None:
-        assert new.std is not None
+        assert new.interval is not None
         pictures = [
             figure(
                 histogram(new.mean, f"predicted {facts.label.name}", False),
                 "Distribution of the predictions.",
             ),
             figure(
-                histogram(2 * Z * new.std, "width of the 90\u202f% interval", False),
+                histogram(np.ptp(new.interval, 1), "width of the 90\u202f% interval", False),
                 "How sure the model is: the wider the interval of a row, the less it knows.",
             ),
         ]
@@ -237,9 +237,8 @@ def _row_headings(facts: Facts, new: New, several: bool) -> list[str]:
 def _one_row(facts: Facts, new: New, k: int, several: bool) -> list:
     cells: list = [new.ids[k], *([new.domains[new.codes[k]]] if several else [])]
     if facts.classes is None:
-        assert new.std is not None
-        half = Z * new.std
-        ends = f"{number(new.mean[k] - half[k])} to {number(new.mean[k] + half[k])}"
+        assert new.interval is not None
+        ends = " to ".join(number(end) for end in new.interval[k])
         cells += [number(float(new.mean[k])), ends]
     elif facts.is_binary:
         cells += [_with_bar(float(new.mean[k]))]
