@@ -31,14 +31,26 @@ class Method:
 
     Attributes
     ----------
-    kind : ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
+    name : str
+        Name for `make`.
+    title : str
+        Name in tables and figures.
+    tasks : tuple of str
+        What it can predict.
+    needs_target : bool
+        `fit` wants the target's rows, without labels.
+    kind : {"ours", "paper", "practice", "adaptation", "peers", "site-aware"}
+        ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
         take instead; ``"adaptation"``, shallow methods of scikit-adaptation; ``"peers"``, what
         a user who knows of sites would set up: boosting with random effects, or boosting and TabPFN
         with the sites' moments as columns;
         ``"site-aware"``, others with E of a row's site as columns.
-    needs_target : `fit` wants the target's rows, without labels.
-    packages : that must be installed beside dapdag's own.
-    extra : of dapdag's optional dependencies, which has them.
+    make : callable
+        Builds the estimator.
+    packages : tuple of str
+        Packages that must be installed beside dapdag's own.
+    extra : str
+        Which of dapdag's optional dependencies has them.
     """
 
     name: str
@@ -51,7 +63,18 @@ class Method:
     extra: str = "bench"
 
     def lacks(self, task: str) -> str | None:
-        """What the method would need to run here, as a sentence; None if it can."""
+        """What the method would need to run here.
+
+        Parameters
+        ----------
+        task : {"regression", "classification"}
+            What is predicted.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if the method can run.
+        """
         if task not in self.tasks:
             return f"{self.name} is for {' and '.join(self.tasks)}, not for {task}"
         absent = [package for package in self.packages if find_spec(package) is None]
@@ -66,12 +89,27 @@ def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) 
 
     Parameters
     ----------
-    name : one of `METHODS`
-    task : ``"regression"`` or ``"classification"``
-    random_state : seed of the estimator
-    n_candidates : how many hyper-parameters are tried, by holding out source domains, before the
-        best is fitted. 1 takes the default without a search; at most `N_CANDIDATES`, for every
-        method.
+    name : str
+        One of `METHODS`.
+    task : {"regression", "classification"}
+        What is predicted.
+    random_state : int, default=0
+        Seed of the estimator, at least 0.
+    n_candidates : int, default=1
+        How many hyper-parameters are tried, by holding out source domains, before the best is
+        fitted. 1 takes the default without a search; at most `N_CANDIDATES`, for every method.
+
+    Returns
+    -------
+    estimator
+        Unfitted, with scikit-learn's interface.
+
+    Examples
+    --------
+    >>> from dapdag.baselines import registry
+    >>> model = registry.make("linear", "regression")
+    >>> hasattr(model, "predict")
+    True
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}; there are {', '.join(METHODS)}")
@@ -79,7 +117,20 @@ def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) 
 
 
 def available(task: str, kinds: Collection[str] | str | None = None) -> list[str]:
-    """Names of the methods for a task that can run here, perhaps of some kinds only."""
+    """Names of the methods for a task that can run here, perhaps of some kinds only.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+        What is predicted.
+    kinds : str or collection of str, optional
+        Kinds of `Method` to keep. By default all.
+
+    Returns
+    -------
+    list of str
+        Names for `make`.
+    """
     _check_task(task)
     wanted = KINDS if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if unknown := [kind for kind in wanted if kind not in KINDS]:
