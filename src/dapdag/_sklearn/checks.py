@@ -186,8 +186,7 @@ def training_sample(
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
     sample = Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
-    if regression:
-        refuse_labels_outside(sample, getattr(estimator, "label_bounds", None))
+    refuse_labels_outside(sample, getattr(estimator, "label_bounds", None))
     return in_fixed_order(replace(sample, weight=relative(weight), group=group))
 
 

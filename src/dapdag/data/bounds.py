@@ -51,7 +51,12 @@ def label_bounds(given: Any, labels: NDArray[np.float64]) -> Bounds:
 def refuse_labels_outside(sample: Sample, given: Any) -> None:
     """ValueError that names the rows and sites of labels outside the bounds that were given."""
     bounds = checked_bounds(given)
-    if isinstance(bounds, str):
+    if sample.classes is not None and bounds not in (OPEN, "auto"):
+        raise ValueError(
+            "label_bounds is for numbers, a class has none: leave it None, or predict a number "
+            "(DAPDAGRegressor; --task regression on the command line)"
+        )
+    if isinstance(bounds, str) or sample.classes is not None:
         return
     rows = sample.labelled
     values = sample.y[rows].astype(float)
