@@ -89,7 +89,7 @@ def test_command_line_and_report(table, tmp_path):
     assert (found["low"] == 0).any()
     write_report(load(model), tmp_path / "report.html", X=new)
     page = (tmp_path / "report.html").read_text("utf-8")
-    shown = re.findall(r"<td[^>]*>(\S+) to (\S+)</td>", page)
+    shown = re.findall(r"<td[^>]*>([^<>\s]+) to ([^<>\s]+)</td>", page)
     inside(np.array(shown, dtype=float), 0, 20)
     done = dapdag("fit", tmp_path / "data.csv", *about, "--set", "label_bounds=0,2", "-o", model)
     assert done.code == 2 and "Traceback" not in done.err
