@@ -102,6 +102,24 @@ class SiteModel(MixedTableEstimator):
         spread = Spread.at(model, site, label, coverage)
         return self._in_units(uncertainty.mean_interval(model, site, label, spread))
 
+    def expected_score(self, coverage: float = 0.9) -> pd.DataFrame:
+        """How well the labels of this site's rows will be predicted, though none is known.
+
+        One row per score, with `expected` and the ends `low` and `high` of an interval, which
+        counts how far such expectations were off at left-out sources, and the sampling of labels:
+        AUC, log-loss and Brier score of classes, R² and RMSE of a number, and calibration in the
+        large (log odds ratio of two classes, mean error of a number).
+        """
+        known, kept = self.known_, self.known_.evidence.kept
+        if len(kept.key) < 2:
+            raise ValueError(f"a score takes two rows of this site: {len(kept.key)} is here")
+        with compilation_cache():
+            label = score_rows(known.model, known.estimate, kept.data)
+        about = known.model, known.estimate, label, known.evidence.n_rows, coverage
+        found = pd.DataFrame(uncertainty.expected_performance(*about)).T
+        found = found.set_axis(["expected", "low", "high"], axis=1).rename_axis("score")
+        return self._scores_in_units(found)
+
     def expected_gain(self, n_labels: int) -> float:
         """What that many labels of this site are expected to gain, given how sites differ.
 
@@ -116,6 +134,9 @@ class SiteModel(MixedTableEstimator):
         return uncertainty.expected_gain(known.model, known.estimate, label, n_labels)
 
     def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
+        return standardised
+
+    def _scores_in_units(self, standardised: pd.DataFrame) -> pd.DataFrame:
         return standardised
 
     def save(self, path: Any) -> None:
@@ -248,6 +269,11 @@ class SiteRegressor(RegressorMixin, SiteModel):
 
     def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.known_.model.table.label.decode(standardised[:, None])
+
+    def _scores_in_units(self, standardised: pd.DataFrame) -> pd.DataFrame:
+        label: Any = self.known_.model.table.label
+        in_units = standardised.index != "r2"
+        return standardised.mul(np.where(in_units, label.deviation, 1.0), axis=0)
 
     def _numbers(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         found = self._label(X)

@@ -12,7 +12,8 @@ from scipy.special import expit
 from scipy.stats import t as t_distribution
 
 from ..data.layout import Encoded
-from ..model.constants import LEAST_PROBABILITY, VARIATION_SOURCES
+from ..model.constants import LEAST_PROBABILITY
+from .expected_scores import Prediction, expected_scores
 from .fitted import FittedModel
 from .labels import link
 from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
@@ -39,8 +40,7 @@ class Spread:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
         variation, found = model.site_variation(label.mean), site.correction
         intercept = variation.intercept if found is None else found.intercept_variance
-        dof = variation.sources + VARIATION_SOURCES
-        quantile = t_distribution.ppf(0.5 + coverage / 2, dof)
+        quantile = t_distribution.ppf(0.5 + coverage / 2, variation.dof)
         return Spread(intercept, variation.slope, float(quantile))
 
 
@@ -111,9 +111,37 @@ def expected_gain(
     about = rows.mean(), (information * (eta - eta.mean(0)) ** 2).sum(1).mean()
     gain = 0.0
     for variance, each in zip((variation.intercept, variation.slope), about, strict=True):
-        left = 1.0 / (1.0 / variance + n_labels * each)
+        left = variance / (1.0 + variance * n_labels * each)
         gain += 0.5 * each * (variance - left)
     if label.variance is None:
         return float(gain)
     noise = within_sites(model, site, label)
     return float(2 * noise * gain / (noise + eta.var()))
+
+
+IN_THE_LARGE = "calibration_in_the_large"
+
+
+def expected_performance(
+    model: FittedModel, site: SiteEstimate, label: LabelDistribution, n_rows: int, coverage: float
+) -> dict[str, tuple[float, float, float]]:
+    """Expected value and interval of every score of a site of `n_rows`, of which `label` has some.
+
+    Numbers are standardised. Calibration in the large is that of two classes, or the mean error.
+    """
+    spread = Spread.at(model, site, label, coverage)
+    if label.variance is None:
+        prediction, within = Prediction(all_classes(label.mean)), 0.0
+        if label.mean.shape[1] == 1:
+            within = 1.0 / max(float((label.mean * (1 - label.mean)).mean()), LEAST_PROBABILITY)
+    else:
+        within = within_sites(model, site, label)
+        shared = label.variance[:, 0].mean() - within
+        own = np.maximum(label.variance[:, 0] - shared, 1e-9)
+        prediction = Prediction(label.mean, own)
+    errors, kind = model.score_errors, model.table.label.kind
+    found = expected_scores(prediction, kind, errors, n_rows, coverage)
+    if within:
+        reach = spread.quantile * float(np.sqrt(spread.intercept + within / n_rows))
+        found[IN_THE_LARGE] = (0.0, -reach, reach)
+    return found
