@@ -123,5 +123,5 @@ def test_what_is_refused(case):  # noqa: F811
     est, X, _ = case
     with pytest.raises(ValueError, match="coverage must lie between 0 and 1, not 90"):
         est.at(X).expected_score(coverage=90)
-    with pytest.raises(ValueError, match="takes two rows of this site: 1 is here"):
+    with pytest.raises(ValueError, match="takes 2 rows of the site, and 1 is known"):
         est.at(X[:1]).expected_score()

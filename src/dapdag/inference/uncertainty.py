@@ -5,8 +5,10 @@ variance between left-out sources, or after some labels that of a's posterior.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as t_distribution
@@ -124,18 +126,19 @@ IN_THE_LARGE = "calibration_in_the_large"
 
 def expected_performance(
     model: FittedModel, site: SiteEstimate, label: LabelDistribution, n_rows: int, coverage: float
-) -> dict[str, tuple[float, float, float]]:
-    """Expected value and interval of every score of a site of `n_rows`, of which `label` has some.
+) -> pd.DataFrame:
+    """Every score of a site of `n_rows`, of which `label` has some: expected, low and high.
 
-    Numbers are standardised. Calibration in the large is that of two classes, or the mean error.
+    Calibration in the large is that of two classes, or the mean error of a number.
     """
-    spread = Spread.at(model, site, label, coverage)
+    spread, unit = Spread.at(model, site, label, coverage), 1.0
     if label.variance is None:
         prediction, within = Prediction(all_classes(label.mean)), 0.0
         if label.mean.shape[1] == 1:
             within = 1.0 / max(float((label.mean * (1 - label.mean)).mean()), LEAST_PROBABILITY)
     else:
-        within = within_sites(model, site, label)
+        variable: Any = model.table.label
+        within, unit = within_sites(model, site, label), float(variable.deviation)
         shared = label.variance[:, 0].mean() - within
         own = np.maximum(label.variance[:, 0] - shared, 1e-9)
         prediction = Prediction(label.mean, own)
@@ -144,4 +147,6 @@ def expected_performance(
     if within:
         reach = spread.quantile * float(np.sqrt(spread.intercept + within / n_rows))
         found[IN_THE_LARGE] = (0.0, -reach, reach)
-    return found
+    index = pd.Index(list(found), name="score")
+    frame = pd.DataFrame(list(found.values()), index, ["expected", "low", "high"])
+    return frame.mul(np.where(index == "r2", 1.0, unit), axis=0)
