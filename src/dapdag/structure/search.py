@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dapdag.structure.knowledge import read_knowledge
 from dapdag.structure.pipeline import Options, discover
 from dapdag.structure.shifts import shift_frame
 from dapdag.structure.statistics import Array
-from dapdag.structure.summary import Statistics, summarise
+from dapdag.structure.summary import Statistics, check_seed, summarise
 
 
 class GraphSearch(BaseEstimator):
@@ -96,8 +97,11 @@ class GraphSearch(BaseEstimator):
         return self.fit_statistics(summarise(X, sample_domain, 0, self.random_state))
 
     def _check(self) -> None:
-        if not self.max_parents >= 1:
-            raise ValueError(f"max_parents must be at least 1, got {self.max_parents!r}.")
+        if not isinstance(self.max_parents, Integral) or self.max_parents < 1:
+            raise ValueError(
+                f"max_parents must be an integer of at least 1, got {self.max_parents!r}."
+            )
+        check_seed(self.random_state)
 
     def fit_statistics(self, statistics: Statistics) -> GraphSearch:
         """Search the graph of a table of which only a summary is at hand.

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,7 @@ def summarise(
     random_state
         Seed of that draw, the same for all parts.
     """
+    check_seed(random_state)
     frame = X if isinstance(X, pd.DataFrame) else _frame(X)
     if repeated := sorted({str(n) for n in frame.columns[frame.columns.duplicated()]}):
         raise ValueError(f"Column names must be distinct; repeated: {repeated}.")
@@ -217,6 +219,12 @@ def _keys(
     key = np.empty(len(values))
     key[order] = np.random.default_rng([seed, own]).random(len(values))
     return key
+
+
+def check_seed(random_state: Any) -> None:
+    """Raise unless it is an integer that is not negative."""
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise ValueError(f"random_state must be an integer of at least 0, got {random_state!r}.")
 
 
 def _frame(X: Any) -> pd.DataFrame:
@@ -263,8 +271,19 @@ def _read(
     n_observed = int(column.notna().sum())
     if not n_observed:
         return Column(name, None, np.zeros(0), 0), np.full(len(column), np.nan)
+    column = column.infer_objects()
+    if column.dtype.kind in "mMc" or isinstance(column.dtype, pd.PeriodDtype):
+        raise ValueError(
+            f"Column {name!r} holds dates, durations or complex numbers ({column.dtype}): turn it "
+            "into numbers, days since a fixed date for instance, or leave it out."
+        )
     if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
-        codes, levels = _numbered(column)
+        try:
+            codes, levels = _numbered(column)
+        except TypeError:
+            raise ValueError(
+                f"Column {name!r} holds lists or other values that are neither numbers nor levels."
+            ) from None
         values = np.where(codes < 0, np.nan, codes).astype(float)
         return Column(name, _checked(name, levels), np.zeros(0), n_observed), values
     values = column.to_numpy(dtype=float, na_value=np.nan)
