@@ -9,7 +9,7 @@ residuals is another one for every parent set. All terms of a score must count t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Integral
@@ -23,6 +23,7 @@ from dapdag._runtime.warning import DataWarning
 from dapdag.data.domains import domain_array
 from dapdag.structure import constants as c
 from dapdag.structure.columns import Table, content_order, varies
+from dapdag.structure.labels import numbered, sorted_labels
 from dapdag.structure.statistics import Array
 
 # Distinct values of a number that are counted: two make it binary.
@@ -50,7 +51,7 @@ class Column:
         if self.levels is None or other.levels is None:
             both = np.union1d(self.distinct, other.distinct)[:_MANY]
             return replace(self, distinct=both, n_observed=count)
-        levels = _sorted_labels({*self.levels, *other.levels})
+        levels = sorted_labels({*self.levels, *other.levels})
         return replace(self, levels=_checked(self.name, levels), n_observed=count)
 
 
@@ -89,7 +90,12 @@ class Statistics:
             return NotImplemented
         other = other._in_order_of(self.names)
         columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
-        sites = _sorted_labels({*self.sites, *other.sites})
+        if np.isin(self.key, other.key).any():
+            raise ValueError(
+                "A part of the table is added twice, or two parts have the same content or the "
+                "same `chunk`: give each a `chunk` of its own."
+            )
+        sites = sorted_labels({*self.sites, *other.sites})
         parts = [part._renumbered(columns, sites) for part in (self, other)]
         whole = Statistics(
             columns,
@@ -100,6 +106,9 @@ class Statistics:
             np.concatenate([part.key for part in parts]),
         )
         return whole._bounded()
+
+    def __radd__(self, other: object) -> Statistics:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
 
     def table(self) -> Table:
         """The rows that the search reads; raises if they are no table."""
@@ -187,11 +196,12 @@ def summarise(
         As in `GraphSearch.fit`.
     chunk
         A number or name that no other part has; by default the content decides, and only parts of
-        equal content need one. Rows of long tables are drawn with it.
+        equal content need one. Rows of long tables are drawn with it, and a part that is added
+        twice is known by it.
     random_state
         Seed of that draw, the same for all parts.
     """
-    check_seed(random_state)
+    check_integer("random_state", random_state, 0)
     frame = X if isinstance(X, pd.DataFrame) else _frame(X)
     if repeated := sorted({str(n) for n in frame.columns[frame.columns.duplicated()]}):
         raise ValueError(f"Column names must be distinct; repeated: {repeated}.")
@@ -221,10 +231,10 @@ def _keys(
     return key
 
 
-def check_seed(random_state: Any) -> None:
-    """Raise unless it is an integer that is not negative."""
-    if not isinstance(random_state, Integral) or random_state < 0:
-        raise ValueError(f"random_state must be an integer of at least 0, got {random_state!r}.")
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise unless a setting is an integer of at least `least`."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
 
 def _frame(X: Any) -> pd.DataFrame:
@@ -238,30 +248,7 @@ def _sites(sample_domain: Any, n_rows: int) -> tuple[NDArray[np.intp], tuple[Has
     """Number and name of each row's site; sites are numbered in the order of their names."""
     if sample_domain is None:
         return np.zeros(n_rows, dtype=np.intp), ("all rows",)
-    return _numbered(domain_array(sample_domain, n_rows))
-
-
-def _numbered(labels: Any) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    """Position of each label among the sorted ones, −1 for a missing one, and those."""
-    codes, found = pd.factorize(labels)
-    found = list(found.tolist() if isinstance(found, np.ndarray) else found)
-    names = _sorted_labels(found)
-    number = np.array([*(names.index(label) for label in found), -1], dtype=np.intp)
-    return number[codes], names
-
-
-def _sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Labels by type, then by value; by their text where values cannot be compared."""
-    by_type: dict[str, list[Any]] = {}
-    for label in labels:
-        by_type.setdefault(str(type(label)), []).append(label)
-    out: list[Hashable] = []
-    for _, own in sorted(by_type.items()):
-        try:
-            out += sorted(own)
-        except TypeError:
-            out += sorted(own, key=str)
-    return tuple(out)
+    return numbered(domain_array(sample_domain, n_rows))
 
 
 def _read(
@@ -279,7 +266,7 @@ def _read(
         )
     if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
         try:
-            codes, levels = _numbered(column)
+            codes, levels = numbered(column)
         except TypeError:
             raise ValueError(
                 f"Column {name!r} holds lists or other values that are neither numbers nor levels."
