@@ -19,9 +19,9 @@ from typing import Any, Literal
 from .search.grids import N_CANDIDATES, grid_of
 
 Task = Literal["regression", "classification"]
-Kind = Literal["ours", "paper", "practice", "adaptation", "peers"]
+Kind = Literal["ours", "paper", "practice", "adaptation", "peers", "site-aware"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
-KINDS: tuple[Kind, ...] = ("ours", "paper", "practice", "adaptation", "peers")
+KINDS: tuple[Kind, ...] = ("ours", "paper", "practice", "adaptation", "peers", "site-aware")
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,23 @@ class Method:
 
     Attributes
     ----------
-    kind : ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
+    name : str
+        Name for `make`.
+    title : str
+        Name in tables and figures.
+    tasks : tuple of str
+        What it can predict.
+    needs_target : bool
+        `fit` wants the target's rows, without labels.
+    kind : {"ours", "paper", "practice", "adaptation", "peers", "site-aware"}
+        ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
         take instead; ``"adaptation"``, shallow methods of scikit-adaptation; ``"peers"``, boosting
-        by a user who knows of sites: with random effects, or with the sites' moments as columns.
-    needs_target : `fit` wants the target's rows, without labels.
-    packages : that must be installed beside dapdag's own.
+        by a user who knows of sites: with random effects, or with the sites' moments as columns;
+        ``"site-aware"``, others with E of a row's site as columns.
+    make : callable
+        Builds the estimator.
+    packages : tuple of str
+        Packages that must be installed beside dapdag's own.
     """
 
     name: str
@@ -47,6 +59,13 @@ class Method:
 
     @property
     def is_installed(self) -> bool:
+        """Whether the packages that it needs are installed.
+
+        Returns
+        -------
+        bool
+            True if they are.
+        """
         return all(find_spec(package) is not None for package in self.packages)
 
 
@@ -55,12 +74,27 @@ def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) 
 
     Parameters
     ----------
-    name : one of `METHODS`
-    task : ``"regression"`` or ``"classification"``
-    random_state : seed of the estimator
-    n_candidates : how many hyper-parameters are tried, by holding out source domains, before the
-        best is fitted. 1 takes the default without a search; at most `N_CANDIDATES`, for every
-        method.
+    name : str
+        One of `METHODS`.
+    task : {"regression", "classification"}
+        What is predicted.
+    random_state : int, default=0
+        Seed of the estimator, at least 0.
+    n_candidates : int, default=1
+        How many hyper-parameters are tried, by holding out source domains, before the best is
+        fitted. 1 takes the default without a search; at most `N_CANDIDATES`, for every method.
+
+    Returns
+    -------
+    estimator
+        Unfitted, with scikit-learn's interface.
+
+    Examples
+    --------
+    >>> from dapdag.baselines import registry
+    >>> model = registry.make("linear", "regression")
+    >>> hasattr(model, "predict")
+    True
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}; there are {', '.join(METHODS)}")
@@ -68,7 +102,20 @@ def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) 
 
 
 def available(task: str, kinds: Collection[str] | str | None = None) -> list[str]:
-    """Names of the methods for a task whose packages are installed, perhaps of some kinds only."""
+    """Names of the methods for a task whose packages are installed, perhaps of some kinds only.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+        What is predicted.
+    kinds : str or collection of str, optional
+        Kinds of `Method` to keep. By default all.
+
+    Returns
+    -------
+    list of str
+        Names for `make`.
+    """
     _check_task(task)
     wanted = KINDS if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if unknown := [kind for kind in wanted if kind not in KINDS]:
@@ -159,6 +206,17 @@ def _peer(model: str, title: str, site_moments: bool = False) -> Method:
     )
 
 
+def _site_aware(model: str, title: str, packages: tuple[str, ...] = ()) -> Method:
+    return _method(
+        f"{model}-env",
+        f"{title} with E",
+        "site-aware",
+        "dapdag.baselines.site_aware:SiteAware",
+        packages=packages,
+        estimator=model,
+    )
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -207,5 +265,8 @@ METHODS: dict[str, Method] = {
         _peer("catboost", "CatBoost", site_moments=True),
         _peer("gpboost", "GPBoost"),
         _peer("gpboost", "GPBoost", site_moments=True),
+        _site_aware("linear", "linear"),
+        _site_aware("boosting", "gradient boosting"),
+        _site_aware("lightgbm", "LightGBM", ("lightgbm",)),
     )
 }
