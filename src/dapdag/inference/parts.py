@@ -64,6 +64,7 @@ class Parts:
 
 # Applied to a fitted model: switching them needs no other training.
 AT_PREDICTION = (
+    "referee",
     "heldout_noise",
     "between_sites",
     "missing_cost",
