@@ -36,6 +36,7 @@ QUICK = {"n_members": 1, "hidden": 8, "max_epochs": 40, "n_steps": 300, "n_estim
 # Each compiles for many seconds and is fitted in tests of its own; one per task is fitted here.
 FORMS = {"dapdag", "dapdag-b", "dapdag-paper", "dapdag-b-paper"}
 NETWORKS = FORMS | {"mlp", "castle", "brm", "mdan", "mdan-hard"}
+NETWORKS |= set(registry.available("regression", "site-aware"))
 
 
 def fitted_here(task: str, network: str) -> list[str]:

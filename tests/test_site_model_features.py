@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from dapdag import DAPDAGRegressor, EnvironmentFeatures
+from dapdag.baselines import registry
+from dapdag.baselines.site_aware import SiteAwareClassifier, SiteAwareRegressor
 
 QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2, "n_members": 1, "n_draws": 4}
 
@@ -60,6 +63,65 @@ def test_a_linear_model_becomes_aware_of_sites(data):
     plain = LinearRegression().fit(X[~new], y[~new]).predict(X[new])
     error = [np.mean((y[new] - p) ** 2) for p in (aware, plain)]
     assert error[0] < 0.5 * error[1]
+
+
+def test_any_estimator_joined_with_the_environment(data):
+    X, y, site = data
+    new = np.isin(site, ["s6", "s7"])
+    plain = LinearRegression().fit(X[~new], y[~new]).score(X[new], y[new])
+    features = EnvironmentFeatures(DAPDAGRegressor(**QUICK), columns="all")
+    for estimator in ("linear", LinearRegression()):
+        joined = SiteAwareRegressor(estimator=estimator, features=features)
+        joined.fit(X[~new], y[~new], sample_domain=site[~new])
+        assert 1 - joined.score(X[new], y[new], sample_domain=site[new]) < 0.5 * (1 - plain)
+
+
+class SiteMeans(BaseEstimator):
+    """Means of each row's site; counts how often it was fitted."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_domain=None):
+        SiteMeans.fits += 1
+        return self
+
+    def transform(self, X, sample_domain=None):
+        site = np.zeros(len(X)) if sample_domain is None else np.asarray(sample_domain)
+        means = X.groupby(site).transform("mean").add_suffix("_mean")
+        return pd.concat([X, means], axis=1)
+
+
+def test_classes_by_any_estimator_and_features(data):
+    X, y, site = data
+    label = pd.Series(np.where(y > 0, "up", "down")).where(np.arange(len(y)) % 5 > 0)
+    SiteMeans.fits = 0
+    scores = {}
+    for name in ("linear", LogisticRegression(), "boosting"):
+        joined = SiteAwareClassifier(estimator=name, features=SiteMeans(), settings={})
+        found = joined.fit(X, label, sample_domain=site).predict_proba(X, sample_domain=site)
+        assert joined.classes_.tolist() == ["down", "up"]
+        np.testing.assert_allclose(found.sum(1), 1)
+        scores[str(name)] = ((found[:, 1] > 0.5) == (y > 0)).mean()
+    assert min(scores.values()) > 0.8
+    assert SiteMeans.fits == 1  # of one table: shared by methods that are compared
+    codes = np.where(site == "s7", -1, pd.factorize(site)[0])
+    without = [(label, codes), (label.where(codes >= 0), codes)]  # targets teach no label
+    one, other = (
+        SiteAwareClassifier(features=SiteMeans()).fit(X, *about).predict_proba(X, site)
+        for about in without
+    )
+    np.testing.assert_array_equal(one, other)
+    wide = SiteAwareClassifier(features=SiteMeans(), settings={"settings": {"C": 1e-6}})
+    assert np.ptp(wide.fit(X, label, site).predict_proba(X, site)[:, 1]) < 0.05
+
+
+def test_the_registry_has_estimators_with_the_environment():
+    assert registry.available("regression", "site-aware") == [
+        *("linear-env", "boosting-env", "lightgbm-env")
+    ]
+    unfitted = registry.make("linear-env", "classification", random_state=3)
+    assert unfitted._unfitted_features().estimator.random_state == 3
+    assert unfitted._unfitted().random_state == 3
 
 
 def test_only_the_further_columns(fitted, data):

@@ -19,9 +19,9 @@ from typing import Any, Literal
 from .search.grids import N_CANDIDATES, grid_of
 
 Task = Literal["regression", "classification"]
-Kind = Literal["ours", "paper", "practice", "adaptation", "peers"]
+Kind = Literal["ours", "paper", "practice", "adaptation", "peers", "site-aware"]
 TASKS: tuple[Task, ...] = ("regression", "classification")
-KINDS: tuple[Kind, ...] = ("ours", "paper", "practice", "adaptation", "peers")
+KINDS: tuple[Kind, ...] = ("ours", "paper", "practice", "adaptation", "peers", "site-aware")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Method:
     ----------
     kind : ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
         take instead; ``"adaptation"``, shallow methods of scikit-adaptation; ``"peers"``, boosting
-        by a user who knows of sites: with random effects, or with the sites' moments as columns.
+        by a user who knows of sites: with random effects, or with the sites' moments as columns;
+        ``"site-aware"``, others with E of a row's site as columns.
     needs_target : `fit` wants the target's rows, without labels.
     packages : that must be installed beside dapdag's own.
     """
@@ -159,6 +160,17 @@ def _peer(model: str, title: str, site_moments: bool = False) -> Method:
     )
 
 
+def _site_aware(model: str, title: str, packages: tuple[str, ...] = ()) -> Method:
+    return _method(
+        f"{model}-env",
+        f"{title} with E",
+        "site-aware",
+        "dapdag.baselines.site_aware:SiteAware",
+        packages=packages,
+        estimator=model,
+    )
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -207,5 +219,8 @@ METHODS: dict[str, Method] = {
         _peer("catboost", "CatBoost", site_moments=True),
         _peer("gpboost", "GPBoost"),
         _peer("gpboost", "GPBoost", site_moments=True),
+        _site_aware("linear", "linear"),
+        _site_aware("boosting", "gradient boosting"),
+        _site_aware("lightgbm", "LightGBM", ("lightgbm",)),
     )
 }

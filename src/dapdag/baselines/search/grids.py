@@ -174,4 +174,6 @@ LINEAR: dict[str, Grid] = {
 
 def grid_of(name: str, task: str) -> Grid:
     """The candidates of a method for a task."""
+    if name.endswith("-env"):
+        return _settings(*grid_of(name.removesuffix("-env"), task))
     return LINEAR[task] if name == "linear" else GRIDS[name]
