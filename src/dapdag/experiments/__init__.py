@@ -37,6 +37,16 @@ def load(name: str) -> Experiment:
     paper, tiny) and the functions ``runs``, ``compute``, ``table``, ``figure`` and ``statements``;
     it may have ``together``, ``TIMED`` and ``TRAINS``. `dapdag.experiments.runs.Experiment` says
     what each is for.
+
+    Parameters
+    ----------
+    name : str
+        Name in `CATALOGUE`.
+
+    Returns
+    -------
+    Experiment
+        The experiment.
     """
     if name not in CATALOGUE:
         raise ValueError(f"unknown experiment {name!r}: choose one of {list(CATALOGUE)}")
