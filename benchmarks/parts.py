@@ -52,7 +52,7 @@ NUMBERS, CLASSES = "regression", "classification"
 LIKELIHOOD = "log_density"
 LEAST = 0.001  # of R2 or of a nat: less than this does not matter
 # These act only through the combination of the experts, which is computed once.
-STACKING = ("pooled_networks", "graph_margin", "stacking_weight", "source_cap")
+STACKING = ("pooled_networks", "stacking_weight", "source_cap")
 # These need no other training either, but new predictions for left-out sources.
 COMBINATION = (*STACKING, "graph_inference", "site_effects")
 
@@ -80,7 +80,6 @@ PARTS = {
     "graph_inference": Part("4", "inference on the graph takes part (off: networks alone)"),
     "site_effects": Part("4a", "effects of a new site on mechanisms, by EM (off: the sources')"),
     "referee": Part("4b", "no weight for experts that contradict the label's parents"),
-    "graph_margin": Part("4c", "inference on the graph only where it clearly lowers the loss"),
     "stacking_weight": Part("5", "weights of experts from left-out sources (off: ½, ½, 0)"),
     "source_cap": Part("5b", "cap on the loss difference of one source"),
     "label_rate": Part("8", "learning rate × 4 for label networks", task=NUMBERS),
@@ -195,7 +194,7 @@ def table_of(split):
 
 
 # What decides at sites where an effect of the label has turned round.
-ON_GRAPH = ("graph_inference", "site_effects", "referee", "graph_margin")
+ON_GRAPH = ("graph_inference", "site_effects", "referee")
 
 CASES = {
     "regression": Case(NUMBERS, synthetic(NUMBERS)),
