@@ -11,7 +11,7 @@ from ..data.chunks import Chunks
 from ..model.constants import NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
 from .environment import environment_at
-from .evidence import Evidence, gather, row_keys
+from .evidence import Evidence, gather, sampling_keys
 from .fitted import EnvPosterior, FittedModel
 from .label_learning import add_labels
 from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
@@ -108,7 +108,7 @@ class Site:
     def _place(self) -> NDArray[np.intp]:
         """Where each row of a small site stands among those that are kept, all of them."""
         every = self._chunks.encoded(np.arange(len(self.X)))
-        return np.argsort(np.argsort(row_keys(every), kind="stable"), kind="stable")
+        return np.argsort(np.argsort(sampling_keys(every), kind="stable"), kind="stable")
 
     @property
     def env(self) -> EnvPosterior:
