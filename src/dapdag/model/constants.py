@@ -126,11 +126,6 @@ EFFECT_RIDGE, NOISE_PRIOR_ROWS = 3.0, 20.0
 LEAST_NOISE = 1e-3
 # EM ends when the log-likelihood per row changes by less, or after so many steps.
 EM_STEPS, EM_TOLERANCE = 60, 1e-4
-# Inference on the graph takes part if it lowers the loss at left-out sources significantly at this
-# level (one-sided paired t-test). Chosen on left-out tables of anti-causal sites and three
-# development sets: at .05 eight sources rarely show a gain that targets have.
-# Measured by: benchmarks/parts.py graph_margin.
-CLEARLY = 0.2
 # Two experts contradict each other at a site when 1 − their correlation exceeds its largest value
 # over left-out sources by this factor and margin. Measured by: benchmarks/parts.py referee.
 DISAGREEMENT = 3.0, 0.02
