@@ -186,6 +186,7 @@ def test_permutation_importance_is_that_of_the_site(case):
 
 
 def test_shapley_values_add_up(numbers):
+    # not in the dev extra: with numba and llvmlite it takes 212 MB
     shap = pytest.importorskip("shap")
     est, X, _ = numbers
     site = est.at(X)
@@ -193,6 +194,11 @@ def test_shapley_values_add_up(numbers):
     found = explainer(X[10:13])
     total = found.values.sum(1) + found.base_values
     assert_allclose(total, site.predict(X[10:13]), rtol=1e-4, atol=1e-4)
+    # Without random permutations a row's values do not depend on the rows beside it.
+    exact = shap.ExactExplainer(site.predict, X[:10])
+    several, alone = exact(X[10:13]), exact(X[10:11])
+    assert_allclose(alone.values[0], several.values[0], rtol=1e-4, atol=1e-4)
+    assert np.ptp(several.values, axis=0).max() > 0.01
 
 
 @pytest.mark.parametrize("few", [False, True])
