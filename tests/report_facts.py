@@ -151,6 +151,7 @@ def _new(columns, sites, classes, env_dim, with_truth, rng) -> New:
         novel={sites[0]: [names[0]]},
         mean=mean,
         std=np.full(n, 0.5) if classes is None else None,
+        interval=np.column_stack([mean - 1, mean + 1]) if classes is None else None,
         probability=probability,
         missing=pd.DataFrame(rng.random((len(names), len(sites))), names, list(sites)),
         strange=pd.DataFrame(rng.integers(0, 3, (len(names), len(sites))), names, list(sites)),
