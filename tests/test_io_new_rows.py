@@ -151,11 +151,17 @@ def test_predicted_classes_have_probabilities(
     monkeypatch: pytest.MonkeyPatch, classes: list[Any], shown: list[str]
 ) -> None:
     probability = np.array([[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]])
-    adapted(monkeypatch, probabilities=lambda: probability)
+    ends = np.stack([probability / 2, (1 + probability) / 2], axis=-1)
+    adapted(monkeypatch, probabilities=lambda: probability, class_intervals=lambda coverage: ends)
     classifier = SimpleNamespace(coordinates_=None, classes_=np.array(classes))
     table = predict_table(classifier, new_rows(id=[1, 2, 3])).table
     names = ["probability_0", "probability_1"] if classes[0] == 0 else None
     assert list(table)[2:4] == (names or ["probability_n", "probability_y"])
+    # of two classes the second alone has an interval, which the first mirrors
+    second = names[1][-1] if names else "y"
+    assert list(table)[4:] == [f"low_{second}", f"high_{second}", "outside"]
+    assert table[f"low_{second}"].tolist() == ends[:, 1, 0].tolist()
+    assert table[f"high_{second}"].tolist() == ends[:, 1, 1].tolist()
     assert "site" in table and table["prediction"].tolist() == shown
     assert table.iloc[:, 2:4].to_numpy().tolist() == probability.tolist()
 

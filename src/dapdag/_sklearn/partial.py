@@ -31,6 +31,7 @@ from .notices import (
     warn_of_outsiders,
     warn_of_unseen,
 )
+from .sites import class_intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,19 @@ class KnownSites:
                     variance = np.empty((n, 1)) if variance is None else variance
                     variance[at] = found.variance
         return LabelDistribution(mean, variance)
+
+    def class_intervals(
+        self, estimator: Any, X: Any, sample_domain: Any, found: LabelDistribution, coverage: float
+    ) -> NDArray[np.float64]:
+        """Lower and upper end of the probability of each class of some rows, whose label is
+        `found`."""
+        frame = as_frame(estimator, X, reset=False)
+        out = np.empty((len(frame), len(estimator.classes_), 2))
+        with compilation_cache():
+            for label, rows in _by_site(frame, sample_domain):
+                at = rows.index.to_numpy()
+                out[at] = class_intervals(self.sites[label], rows, found.take(at), coverage)
+        return out
 
 
 def _by_site(frame: pd.DataFrame, sample_domain: Any) -> list[tuple[Hashable, pd.DataFrame]]:

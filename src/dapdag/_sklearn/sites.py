@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
+from ..data.chunks import CHUNK_ROWS
+from ..data.layout import encode
 from ..inference.coordinates import EnvironmentMap
 from ..inference.fitted import EnvPosterior, FittedModel
 from ..inference.imputation import completed, impute
 from ..inference.novelty import is_novel, novel_features
 from ..inference.prediction import LabelDistribution
-from ..inference.site import Site
+from ..inference.site import KnownSite, Site
+from ..inference.uncertainty import Spread, probability_interval
 from .checks import as_frame, new_domains
 from .notices import (
     warn_of_absent_features,
@@ -122,6 +125,12 @@ class Sites:
         """Probability of each class: [rows, classes]."""
         return probabilities_of(self.label)
 
+    def class_intervals(self, coverage: float) -> NDArray[np.float64]:
+        """Lower and upper end of the probability of each class: [rows, classes, 2]."""
+        with compilation_cache():
+            parts = [class_intervals(s.known, s.X, s.label, coverage) for s in self.sites]
+        return self._in_order(parts)
+
     def complete(self) -> pd.DataFrame:
         """The table with every missing cell filled; what was observed stays as it is."""
         if not self.frame.isna().to_numpy().any():
@@ -163,3 +172,21 @@ def interval_of(
     mean = label.decode(found.mean)
     half = model.calibration.half_width(coverage, found.variance[:, 0]) * label.deviation
     return np.column_stack([mean - half, mean + half])
+
+
+def class_intervals(
+    known: KnownSite, rows: pd.DataFrame, found: LabelDistribution, coverage: float
+) -> NDArray[np.float64]:
+    """Lower and upper end of the probability of each class at rows of a site: [rows, classes, 2].
+
+    `found` is the label's distribution there.
+    """
+    model, parts = known.model, []
+    # What is uncertain about the site must not depend on which of its rows are asked about.
+    spread = Spread.at(model, known.estimate, known.some_labels or found, coverage)
+    for start in range(0, len(rows), CHUNK_ROWS):
+        some = np.arange(start, min(start + CHUNK_ROWS, len(rows)))
+        data = encode(model.table, *model.table.encode(rows.iloc[some]), None)
+        label = found.take(some)
+        parts.append(probability_interval(model, known.estimate, data, label, spread))
+    return np.concatenate(parts)

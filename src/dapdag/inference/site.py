@@ -8,13 +8,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..data.chunks import Chunks
-from ..model.constants import NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
+from ..model.constants import EFFECT_ROWS, NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
 from .environment import environment_at
 from .evidence import Evidence, gather, row_keys
 from .fitted import EnvPosterior, FittedModel
 from .label_learning import add_labels
-from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
+from .prediction import LabelDistribution, SiteEstimate, infer_site, score_rows, score_table
 from .unknown_levels import with_unknown_levels
 
 
@@ -76,6 +76,13 @@ class KnownSite:
     def label_of_kept(self) -> LabelDistribution:
         """The label's distribution at the rows that are kept of the site."""
         return self._inferred[1]
+
+    @functools.cached_property
+    def some_labels(self) -> LabelDistribution | None:
+        """The label's distribution at rows of the site, whichever are asked about; None without any
+        rows here."""
+        some = self.evidence.kept.head(EFFECT_ROWS)
+        return score_rows(self.model, self.estimate, some) if len(some.values) else None
 
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:

@@ -24,7 +24,8 @@ class Predictions:
 
     The columns of `table`: those that were kept; the site, where there are several; `prediction`,
     a number or the likeliest class; `low` and `high` of the interval of a number, or
-    `probability_C` of each class C; and `outside`, whether the row's site lies beyond the sources.
+    `probability_C` of each class C with `low_C` and `high_C`, the interval of that probability (of
+    two classes for the second); and `outside`, whether the row's site lies beyond the sources.
     """
 
     table: pd.DataFrame
@@ -42,7 +43,8 @@ def predict_at_site(
     """Predict rows of a site that is known; its environment stays as it is."""
     environments = site.environment_
     if hasattr(site, "classes_"):
-        found = class_columns(site.classes_, site.predict_proba(new.X))
+        ends = site.predict_interval(new.X, coverage)
+        found = class_columns(site.classes_, site.predict_proba(new.X), ends)
     else:
         low, high = site.predict_interval(new.X, coverage).T
         found = {"prediction": site.predict(new.X), "low": low, "high": high}
@@ -69,7 +71,8 @@ def predict_table(
     sites = adapt(model, new.X, new.site)
     environments = sites.environments
     if hasattr(model, "classes_"):
-        found = class_columns(model.classes_, sites.probabilities())
+        ends = sites.class_intervals(coverage)
+        found = class_columns(model.classes_, sites.probabilities(), ends)
     else:
         found = _numbers(sites, coverage)
     return together(new, keep, domain, found, environments)
@@ -105,7 +108,9 @@ def _numbers(sites: Sites, coverage: float) -> dict[str, Any]:
     return {"prediction": sites.numbers()[0], "low": low, "high": high}
 
 
-def class_columns(classes: Any, probability: Any) -> dict[str, Any]:
+def class_columns(classes: Any, probability: Any, ends: Any) -> dict[str, Any]:
+    """The likeliest class, the probability of each, and its interval: of two classes that of the
+    second, which the other mirrors."""
     names = [level(value) for value in classes]
     likeliest = classes[probability.argmax(1)]
     if likeliest.dtype.kind == "f":
@@ -113,6 +118,12 @@ def class_columns(classes: Any, probability: Any) -> dict[str, Any]:
     return {
         "prediction": likeliest,
         **{f"probability_{name}": probability[:, k] for k, name in enumerate(names)},
+        **{
+            f"{end}_{name}": ends[:, k, position]
+            for k, name in enumerate(names)
+            if k or len(names) > 2
+            for position, end in enumerate(("low", "high"))
+        },
     }
 
 

@@ -134,7 +134,8 @@ def _predict(
         return predict_at_site(model, new, coverage=coverage, keep=keep, domain=domain)
     label = sites.score(model, new.X, new.site)
     if hasattr(model, "classes_"):
-        found = class_columns(model.classes_, probabilities_of(label))
+        ends = sites.class_intervals(model, new.X, new.site, label, coverage)
+        found = class_columns(model.classes_, probabilities_of(label), ends)
     else:
         low, high = interval_of(sites.model, label, coverage).T
         found = {"prediction": numbers_of(sites.model, label)[0], "low": low, "high": high}
