@@ -58,8 +58,10 @@ class SiteClassifier(ClassifierMixin, SiteModel):
         """
         check_is_fitted(self)
         frame = self._checked(X)
+        known = self.known_
         with compilation_cache():
-            return class_intervals(self.known_, frame, self.known_.score(frame), coverage)
+            about = known.model, known.estimate, known.variation
+            return class_intervals(*about, frame, known.score(frame), coverage)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""

@@ -19,9 +19,10 @@ from ..data.layout import encode
 from ..inference.coordinates import EnvironmentMap
 from ..inference.fitted import EnvPosterior, FittedModel
 from ..inference.imputation import completed, impute
+from ..inference.labels import SiteVariation
 from ..inference.novelty import is_novel, novel_features
-from ..inference.prediction import LabelDistribution
-from ..inference.site import KnownSite, Site
+from ..inference.prediction import LabelDistribution, SiteEstimate
+from ..inference.site import Site
 from ..inference.uncertainty import Spread, probability_interval
 from .checks import as_frame, new_domains
 from .notices import (
@@ -128,7 +129,13 @@ class Sites:
     def class_intervals(self, coverage: float) -> NDArray[np.float64]:
         """Lower and upper end of the probability of each class: [rows, classes, 2]."""
         with compilation_cache():
-            parts = [class_intervals(s.known, s.X, s.label, coverage) for s in self.sites]
+            parts = [
+                class_intervals(
+                    *(self.model, site.known.estimate, site.known.variation),
+                    *(site.X, site.label, coverage),
+                )
+                for site in self.sites
+            ]
         return self._in_order(parts)
 
     def complete(self) -> pd.DataFrame:
@@ -136,7 +143,7 @@ class Sites:
         if not self.frame.isna().to_numpy().any():
             return self.frame.copy()
         for name, site in zip(self.labels, self.sites, strict=True):
-            warn_of_unmeasured(site.X, name)
+            warn_of_unmeasured(list(site.X), site.X.notna().to_numpy().sum(0), name)
         with compilation_cache():
             filled = self._in_order([impute(site) for site in self.sites])
         return completed(self.model.table, self.frame, filled)
@@ -175,18 +182,22 @@ def interval_of(
 
 
 def class_intervals(
-    known: KnownSite, rows: pd.DataFrame, found: LabelDistribution, coverage: float
+    model: FittedModel,
+    site: SiteEstimate,
+    variation: SiteVariation | None,
+    rows: pd.DataFrame,
+    found: LabelDistribution,
+    coverage: float,
 ) -> NDArray[np.float64]:
     """Lower and upper end of the probability of each class at rows of a site: [rows, classes, 2].
 
-    `found` is the label's distribution there.
+    `variation` is the site's, so that an interval does not depend on which rows are asked about;
+    without it that of these rows is taken. `found` is the label's distribution there.
     """
-    model, parts = known.model, []
-    # What is uncertain about the site must not depend on which of its rows are asked about.
-    spread = Spread.at(model, known.estimate, known.some_labels or found, coverage)
+    spread = Spread.at(site, variation or model.site_variation(found.mean), coverage)
+    parts = []
     for start in range(0, len(rows), CHUNK_ROWS):
         some = np.arange(start, min(start + CHUNK_ROWS, len(rows)))
         data = encode(model.table, *model.table.encode(rows.iloc[some]), None)
-        label = found.take(some)
-        parts.append(probability_interval(model, known.estimate, data, label, spread))
+        parts.append(probability_interval(model, site, data, found.take(some), spread))
     return np.concatenate(parts)

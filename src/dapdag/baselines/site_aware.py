@@ -41,7 +41,10 @@ class _SiteAware(DomainEstimator):
         rows = self.features_.transform(sample.X.iloc[source], sample.domain[source])
         labelled, labels = labelled_sources(sample)
         kept = rows.iloc[np.searchsorted(source, labelled)].reset_index(drop=True)
-        self.estimator_ = self._unfitted().fit(kept, labels)
+        unfitted = self._unfitted()
+        knows = isinstance(unfitted, DomainEstimator)
+        sites = {"sample_domain": sample.domain[labelled]} if knows else {}
+        self.estimator_ = unfitted.fit(kept, labels, **sites)
         return self
 
     def _unfitted_features(self) -> EnvironmentFeatures:

@@ -11,9 +11,10 @@ from ..data.chunks import Chunks
 from ..model.constants import EFFECT_ROWS, NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
 from .environment import environment_at
-from .evidence import Evidence, gather, row_keys
+from .evidence import Evidence, gather, sampling_keys
 from .fitted import EnvPosterior, FittedModel
 from .label_learning import add_labels
+from .labels import SiteVariation
 from .prediction import LabelDistribution, SiteEstimate, infer_site, score_rows, score_table
 from .unknown_levels import with_unknown_levels
 
@@ -78,11 +79,13 @@ class KnownSite:
         return self._inferred[1]
 
     @functools.cached_property
-    def some_labels(self) -> LabelDistribution | None:
-        """The label's distribution at rows of the site, whichever are asked about; None without any
-        rows here."""
+    def variation(self) -> SiteVariation | None:
+        """How far predictions may be off here, whichever rows are asked about; None where no row
+        of the site is here."""
         some = self.evidence.kept.head(EFFECT_ROWS)
-        return score_rows(self.model, self.estimate, some) if len(some.values) else None
+        if not len(some.values):
+            return None
+        return self.model.site_variation(score_rows(self.model, self.estimate, some).mean)
 
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:
@@ -115,7 +118,7 @@ class Site:
     def _place(self) -> NDArray[np.intp]:
         """Where each row of a small site stands among those that are kept, all of them."""
         every = self._chunks.encoded(np.arange(len(self.X)))
-        return np.argsort(np.argsort(row_keys(every), kind="stable"), kind="stable")
+        return np.argsort(np.argsort(sampling_keys(every), kind="stable"), kind="stable")
 
     @property
     def env(self) -> EnvPosterior:

@@ -14,7 +14,7 @@ from scipy.stats import t as t_distribution
 from ..data.layout import Encoded
 from ..model.constants import LEAST_PROBABILITY, VARIATION_SOURCES
 from .fitted import FittedModel
-from .labels import link
+from .labels import SiteVariation, link
 from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
 from .recalibration import all_classes
 
@@ -32,12 +32,10 @@ class Spread:
     quantile: float  # of a standardised deviation, for a central interval
 
     @staticmethod
-    def at(
-        model: FittedModel, site: SiteEstimate, label: LabelDistribution, coverage: float
-    ) -> "Spread":
+    def at(site: SiteEstimate, variation: SiteVariation, coverage: float) -> "Spread":
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-        variation, found = model.site_variation(label.mean), site.correction
+        found = site.correction
         intercept = variation.intercept if found is None else found.intercept_variance
         dof = variation.sources + VARIATION_SOURCES
         quantile = t_distribution.ppf(0.5 + coverage / 2, dof)

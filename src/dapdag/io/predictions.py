@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dapdag._runtime.text import level
-from dapdag._sklearn.sites import Sites, adapt
+from dapdag._sklearn.sites import adapt, interval_of, numbers_of, probabilities_of
+from dapdag.inference.prediction import LabelDistribution
 from dapdag.io.columns import whole_numbers
 from dapdag.io.new_rows import NewRows
 
@@ -48,7 +50,7 @@ def predict_at_site(
     else:
         low, high = site.predict_interval(new.X, coverage).T
         found = {"prediction": site.predict(new.X), "low": low, "high": high}
-    return together(new, keep, domain, found, environments)
+    return _beside(new, keep, domain, found, environments)
 
 
 def predict_table(
@@ -69,28 +71,34 @@ def predict_table(
     domain : name for the column of sites; `site` if they came from the names of files
     """
     sites = adapt(model, new.X, new.site)
-    environments = sites.environments
-    if hasattr(model, "classes_"):
-        ends = sites.class_intervals(coverage)
-        found = class_columns(model.classes_, sites.probabilities(), ends)
-    else:
-        found = _numbers(sites, coverage)
-    return together(new, keep, domain, found, environments)
+    found = label_columns(model, sites.label, coverage, lambda: sites.class_intervals(coverage))
+    return _beside(new, keep, domain, found, sites.environments)
 
 
-def together(
+def _beside(
     new: NewRows,
     keep: Sequence[str],
     domain: str | None,
     found: dict[str, Any],
     environments: pd.DataFrame,
 ) -> Predictions:
-    """The columns of predictions behind those that are kept."""
-    frame = new.rows.frame
-    columns: dict[str, Any] = {name: frame[name].to_numpy() for name in keep}
-    if new.site is not None:
-        columns[domain or SITE] = new.site
-        outside: Any = environments["outside"].reindex(new.site).to_numpy()
+    table = together(new.rows.frame, new.site, keep, domain, found, environments)
+    return Predictions(table, environments)
+
+
+def together(
+    frame: pd.DataFrame,
+    site: Any,
+    keep: Sequence[Any],
+    domain: str | None,
+    found: dict[str, Any],
+    environments: pd.DataFrame,
+) -> pd.DataFrame:
+    """The columns of predictions behind those of `frame` that are kept and each row's site."""
+    columns: dict[Any, Any] = {name: frame[name].array for name in keep}
+    if site is not None:
+        columns[domain or SITE] = site
+        outside: Any = environments["outside"].reindex(site).to_numpy()
     else:
         outside = bool(environments["outside"].iloc[0])
     for name in found:
@@ -99,13 +107,22 @@ def together(
                 f"column {name!r} of the new table has the name of a column of predictions: "
                 "rename it"
             )
-    table = pd.DataFrame({**columns, **found}, index=frame.index)
-    return Predictions(table.assign(outside=outside), environments)
+    return pd.DataFrame({**columns, **found}, index=frame.index).assign(outside=outside)
 
 
-def _numbers(sites: Sites, coverage: float) -> dict[str, Any]:
-    low, high = sites.interval(coverage).T
-    return {"prediction": sites.numbers()[0], "low": low, "high": high}
+def label_columns(
+    estimator: Any,
+    label: LabelDistribution,
+    coverage: float,
+    class_ends: Callable[[], NDArray[np.float64]],
+) -> dict[str, Any]:
+    """The label's columns of a table of predictions; `class_ends` computes the intervals of
+    probabilities."""
+    if hasattr(estimator, "classes_"):
+        return class_columns(estimator.classes_, probabilities_of(label), class_ends())
+    model = estimator.fitted_.model
+    low, high = interval_of(model, label, coverage).T
+    return {"prediction": numbers_of(model, label)[0], "low": low, "high": high}
 
 
 def class_columns(classes: Any, probability: Any, ends: Any) -> dict[str, Any]:

@@ -166,6 +166,10 @@ LEAST_PROPORTION = 1e-6
 # Rows of a site that are kept once it is adapted to: what follows from its rows beside the
 # encoder's sums is computed on these. Not measured: more than any of the limits above and below.
 SITE_ROWS = 4096
+# Share of the rows of a part that are equal to others, above which parts are sampled independently
+# and not by content. Copies of a row in a site of N rows in parts of n are then at most about
+# 2 N MOST_EQUAL / n: 3 for 100,000,000 rows in parts of 65,536. Not measured.
+MOST_EQUAL = 0.001
 
 # Some labels of a new site. Measured together by: benchmarks/labels.py.
 
