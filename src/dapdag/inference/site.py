@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._runtime.cache import compilation_cache
 from ..data.chunks import Chunks
 from ..model.constants import EFFECT_ROWS, NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
@@ -82,10 +83,9 @@ class KnownSite:
     def variation(self) -> SiteVariation | None:
         """How far predictions may be off here, whichever rows are asked about; None where no row
         of the site is here."""
-        some = self.evidence.kept.head(EFFECT_ROWS)
-        if not len(some.values):
+        if not len(self.evidence.kept.key):
             return None
-        return self.model.site_variation(score_rows(self.model, self.estimate, some).mean)
+        return self.model.site_variation(self.label_of_some(EFFECT_ROWS).mean)
 
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:
@@ -96,6 +96,17 @@ class KnownSite:
         model, evidence = self.model, self.evidence
         excess = novelty.unexplained(model, evidence.kept.head(NOVELTY_ROWS), self.env)
         return with_unknown_levels(model.table, evidence.levels, excess)
+
+    def label_of_some(self, most: int | None = None, fewest: int = 1) -> LabelDistribution:
+        """The label's distribution at rows that are kept of the site, which stand for all."""
+        kept = self.evidence.kept
+        if not len(kept.key):
+            raise ValueError("no row of this site is here: ask where its rows are")
+        if len(kept.key) < fewest:
+            raise ValueError(f"this takes {fewest} rows of the site, and {len(kept.key)} is known")
+        rows = kept.data if most is None else kept.head(most)
+        with compilation_cache():
+            return score_rows(self.model, self.estimate, rows)
 
     def score(self, X: pd.DataFrame) -> LabelDistribution:
         """The label's distribution for rows of this site, row by row."""
