@@ -20,7 +20,7 @@ from ..data.summaries import cells_summary
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..evaluate.clinical.stored import Assessed, from_assessment, score_rows
 from ..evaluate.clinical.validation import Validation
-from ..evaluate.prediction import COVERAGE, NumberPrediction
+from ..evaluate.prediction import COVERAGE
 from ..explain import SiteDifference, site_difference
 from ..inference.uncertainty import expected_performance
 from ..record import Record
@@ -58,7 +58,8 @@ class New:
     novel: Mapping[Hashable, list[Hashable]]
     mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
     std: NDArray[np.float64] | None
-    interval: NDArray[np.float64] | None  # [rows, 2], of a number
+    # of a number; of the probability of the second class; None for more classes
+    interval: NDArray[np.float64] | None  # [rows, 2]
     probability: NDArray[np.float64] | None  # [rows, classes]
     missing: pd.DataFrame  # share of cells, columns in rows and domains in columns
     strange: pd.DataFrame  # cells that hold what no source has
@@ -180,6 +181,8 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         else:
             probability = sites.probabilities()
             mean = probability[:, 1] if probability.shape[1] == 2 else probability.max(1)
+            if probability.shape[1] == 2:
+                interval = sites.class_intervals(COVERAGE)[:, 1]
     said = {str(w.message): w for w in caught}
     for once in said.values():
         warnings.warn_explicit(once.message, once.category, once.filename, once.lineno)
@@ -208,7 +211,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         truth=truth,
         scores=None
         if truth is None
-        else score_new(model, truth, NumberPrediction(mean, std, interval), probability, codes),
+        else score_new(model, truth, mean, std, interval, probability, codes),
         validation=validated_new(model, truth, mean, probability, [domains[c] for c in codes]),
         expected=_expected(sites, domains),
         extremes=_extremes(model, sites, domains, mean),

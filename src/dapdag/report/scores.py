@@ -45,7 +45,9 @@ class NewScores:
 def score_new(
     model: Any,
     truth: NDArray,
-    numbers: NumberPrediction,
+    mean: NDArray[np.float64],
+    std: NDArray[np.float64] | None,
+    interval: NDArray[np.float64] | None,
     probability: NDArray[np.float64] | None,
     codes: NDArray[np.intp],
 ) -> NewScores:
@@ -55,9 +57,10 @@ def score_new(
         if not rows.any():
             return {}
         if probability is None:
-            assert numbers.std is not None and numbers.interval is not None
-            about = numbers.mean[rows], numbers.std[rows], numbers.interval[rows]
-            found: Mapping = number_scores(truth[rows], NumberPrediction(*about))
+            assert std is not None and interval is not None
+            found: Mapping = number_scores(
+                truth[rows], NumberPrediction(mean[rows], std[rows], interval[rows])
+            )
         else:
             found = class_scores(truth[rows], ClassPrediction(probability[rows], model.classes_))
         return {name: score.value for name, score in found.items() if not np.isnan(score.value)}

@@ -15,6 +15,7 @@ from .expected import expected
 
 FIRST_ROWS, EXTREMES = 12, 5
 MAX_SITES = 60
+INTERVAL = "90\u202f% interval"
 
 
 def predictions(facts: Facts) -> Markup:
@@ -45,13 +46,14 @@ def _summary(facts: Facts, new: New) -> Markup:
     opening = f"{plural(new.rows, 'row')} of {sites}. "
     if facts.classes is None:
         assert new.interval is not None
+        reach = float(np.median(np.ptp(new.interval, axis=1))) / 2
         low, middle, high = np.quantile(new.mean, [0.05, 0.5, 0.95])
         return paragraph(
             opening,
             tag("strong", f"The median prediction is {number(middle)}"),
             f"; nine in ten lie between {number(low)} and {number(high)}. A single outcome is "
-            f"expected in an interval of width {number(float(np.median(np.ptp(new.interval, 1))))} "
-            f"in {percent(COVERAGE)} of cases (median over rows).",
+            f"expected within ±{number(reach)} of its prediction in "
+            f"{percent(COVERAGE)} of cases (median over rows).",
         )
     if facts.is_binary:
         sure = float(np.mean((new.mean < 0.1) | (new.mean > 0.9)))
@@ -92,7 +94,7 @@ def _pictures(facts: Facts, new: New) -> Markup:
                 "Distribution of the predictions.",
             ),
             figure(
-                histogram(np.ptp(new.interval, 1), "width of the 90\u202f% interval", False),
+                histogram(np.ptp(new.interval, axis=1), "width of the 90\u202f% interval", False),
                 "How sure the model is: the wider the interval of a row, the less it knows.",
             ),
         ]
@@ -103,8 +105,8 @@ def _pictures(facts: Facts, new: New) -> Markup:
             else "probability of the likeliest class"
         )
         caption = (
-            "Distribution of the predictions. Rows near 0 or 1 are those of which the model is "
-            "sure; a probability is itself the statement of uncertainty."
+            "Distribution of the predictions. Near 0 or 1 the outcome of a row is hardly in doubt; "
+            "how far the probability itself may be off, its interval says."
             if facts.is_binary
             else "Distribution of the probability of each row's likeliest class. Where one class "
             "is frequent, this says little about the rare ones."
@@ -119,8 +121,8 @@ def _extremes(facts: Facts, new: New) -> Markup | None:
         return None
     n = min(EXTREMES, new.rows // 3)
     order = np.argsort(new.mean, kind="stable")
-    doubt = new.std if facts.classes is None else -np.abs(new.mean - 0.5)
-    assert doubt is not None
+    assert new.interval is not None
+    doubt = np.ptp(new.interval, axis=1)
     groups = [
         ("Highest", order[::-1][:n]),
         ("Lowest", order[:n]),
@@ -230,9 +232,9 @@ def _first_rows(facts: Facts, new: New) -> Markup:
 def _row_headings(facts: Facts, new: New, several: bool) -> list[str]:
     headings = ["Row", *(["Site"] if several else [])]
     if facts.classes is None:
-        headings += ["Prediction", "90\u202f% interval"]
+        headings += ["Prediction", INTERVAL]
     elif facts.is_binary:
-        headings += [f"Probability of {facts.event}"]
+        headings += [f"Probability of {facts.event}", INTERVAL]
     else:
         headings += ["Likeliest class", "Its probability"]
     return [*headings, "Outcome"] if new.truth is not None else headings
@@ -242,10 +244,12 @@ def _one_row(facts: Facts, new: New, k: int, several: bool) -> list:
     cells: list = [new.ids[k], *([new.domains[new.codes[k]]] if several else [])]
     if facts.classes is None:
         assert new.interval is not None
-        ends = " to ".join(number(end) for end in new.interval[k])
-        cells += [number(float(new.mean[k])), ends]
+        low, high = map(float, new.interval[k])
+        cells += [number(float(new.mean[k])), f"{number(low)} to {number(high)}"]
     elif facts.is_binary:
-        cells += [_with_bar(float(new.mean[k]))]
+        assert new.interval is not None
+        low, high = map(float, new.interval[k])
+        cells += [_with_bar(float(new.mean[k])), f"{percent(low)} to {percent(high)}"]
     else:
         best = facts.classes[int(new.probability[k].argmax())]  # type: ignore[index]
         cells += [level(best), _with_bar(float(new.mean[k]))]
