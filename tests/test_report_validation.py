@@ -14,8 +14,8 @@ from dapdag.evaluate import leave_one_domain_out
 from dapdag.evaluate.assessment import assessment_of
 from dapdag.evaluate.clinical.by_site import validation_of
 from dapdag.evaluate.clinical.stored import from_assessment, score_rows
-from dapdag.report.page import render
 from dapdag.report import tripod_table
+from dapdag.report.page import render
 from dapdag.report.sections.tripod import items
 from dapdag.report.sections.validation import expected_rows, validation
 from dapdag.storage.scalars import decode_frame, encode_frame
