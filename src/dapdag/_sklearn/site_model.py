@@ -20,7 +20,7 @@ from ..inference.evidence import Evidence, add_rows, gather
 from ..inference.fitted import Fit
 from ..inference.novelty import is_novel
 from ..inference.one_row import OneRow
-from ..inference.prediction import LabelDistribution, score_rows
+from ..inference.prediction import LabelDistribution
 from ..inference.site import KnownSite
 from ..inference.site_mechanisms import mechanisms_at
 from ..inference.uncertainty import Spread
@@ -155,6 +155,29 @@ class SiteModel(MixedTableEstimator):
         spread = Spread.at(model, site, label, coverage)
         return self._in_units(uncertainty.mean_interval(model, site, label, spread))
 
+    def expected_score(self, coverage: float = 0.9) -> pd.DataFrame:
+        """How well the labels of this site's rows will be predicted, though none is known.
+
+        The intervals count how far such expectations were off at left-out sources, and the
+        sampling of labels.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability with which an interval is to hold its score, between 0 and 1.
+
+        Returns
+        -------
+        DataFrame
+            `expected`, `low` and `high` of every score: AUC, log-loss and Brier score of classes,
+            R² and RMSE of a number, and calibration in the large (log odds ratio of two classes,
+            mean error of a number).
+        """
+        known = self.known_
+        label = known.label_of_some(fewest=2)
+        about = known.model, known.estimate, label, known.evidence.n_rows, coverage
+        return uncertainty.expected_performance(*about)
+
     def expected_gain(self, n_labels: int) -> float:
         """What that many labels of this site are expected to gain, given how sites differ.
 
@@ -172,10 +195,7 @@ class SiteModel(MixedTableEstimator):
             R² of a number, nats of log-loss per row of classes.
         """
         known = self.known_
-        if not len(known.evidence.kept.key):
-            raise ValueError("no row of this site is here: ask where its rows are")
-        with compilation_cache():
-            label = score_rows(known.model, known.estimate, known.evidence.kept.head(EFFECT_ROWS))
+        label = known.label_of_some(most=EFFECT_ROWS)
         return uncertainty.expected_gain(known.model, known.estimate, label, n_labels)
 
     def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:

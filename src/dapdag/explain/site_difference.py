@@ -122,10 +122,7 @@ def site_difference(
     """
     label = model.fitted_.model.table.label
     column, of = _class_of(label, of)
-    known = [
-        one.known_ if hasattr(one, "known_") else model.at(one).known_
-        for one in (reference, X_site)
-    ]
+    known = [_known(model, one) for one in (reference, X_site)]
     for one in known:
         if one.model is not model.fitted_.model:
             raise ValueError("a site of another model: adapt this model to its rows")
@@ -145,6 +142,13 @@ def site_difference(
         index=pd.Index(parts, name="part"),
     )
     return SiteDifference(float(ends[0]), float(ends[1]), frame, label.name, of)
+
+
+def _known(model: Any, one: Any) -> KnownSite:
+    if isinstance(one, KnownSite):
+        return one
+    found: KnownSite = one.known_ if hasattr(one, "known_") else model.at(one).known_
+    return found
 
 
 def _class_of(label: Any, of: Any) -> tuple[int | None, Any]:

@@ -16,7 +16,7 @@ from dapdag.structure.knowledge import read_knowledge
 from dapdag.structure.pipeline import Options, discover
 from dapdag.structure.shifts import shift_frame
 from dapdag.structure.statistics import Array
-from dapdag.structure.summary import Statistics, summarise
+from dapdag.structure.summary import Statistics, check_integer, summarise
 
 
 class GraphSearch(BaseEstimator):
@@ -110,8 +110,8 @@ class GraphSearch(BaseEstimator):
         return self.fit_statistics(summarise(X, sample_domain, 0, self.random_state))
 
     def _check(self) -> None:
-        if not self.max_parents >= 1:
-            raise ValueError(f"max_parents must be at least 1, got {self.max_parents!r}.")
+        check_integer("max_parents", self.max_parents, 1)
+        check_integer("random_state", self.random_state, 0)
 
     def fit_statistics(self, statistics: Statistics) -> GraphSearch:
         """Search the graph of a table of which only a summary is at hand.
@@ -127,6 +127,7 @@ class GraphSearch(BaseEstimator):
             The fitted search.
         """
         self._check()
+        _require_statistics(statistics)
         given = statistics.table()
         names = list(given.names)
         knowledge = read_knowledge(
@@ -163,6 +164,14 @@ class GraphSearch(BaseEstimator):
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = d
         return self
+
+
+def _require_statistics(given: Any) -> None:
+    if not isinstance(given, Statistics):
+        raise ValueError(
+            "fit_statistics takes what `dapdag.structure.summarise` returns, or a sum of such; got "
+            f"{type(given).__name__}. `fit` takes a table."
+        )
 
 
 def _rows_frame(statistics: Statistics) -> pd.DataFrame:

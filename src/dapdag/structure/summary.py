@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,11 @@ class Statistics:
             return NotImplemented
         other = other._in_order_of(self.names)
         columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
+        if np.isin(self.key, other.key).any():
+            raise ValueError(
+                "A part of the table is added twice, or two parts have the same content or the "
+                "same `chunk`: give each a `chunk` of its own."
+            )
         sites = sorted_labels({*self.sites, *other.sites})
         parts = [part._renumbered(columns, sites) for part in (self, other)]
         whole = Statistics(
@@ -99,6 +105,9 @@ class Statistics:
             np.concatenate([part.key for part in parts]),
         )
         return whole._bounded()
+
+    def __radd__(self, other: object) -> Statistics:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
 
     def table(self) -> Table:
         """The rows that the search reads; raises if they are no table."""
@@ -188,7 +197,8 @@ def summarise(
         Site of every row. By default all rows are one site.
     chunk : int or str, optional
         Number or name that no other part has; by default the content decides, and only parts of
-        equal content need one. Rows of long tables are drawn with it.
+        equal content need one. Rows of long tables are drawn with it, and a part that is added
+        twice is known by it.
     random_state : int, default=0
         Seed of that draw, the same for all parts.
 
@@ -197,6 +207,7 @@ def summarise(
     Statistics
         To be added to those of other parts.
     """
+    check_integer("random_state", random_state, 0)
     frame = X if isinstance(X, pd.DataFrame) else _frame(X)
     if repeated := sorted({str(n) for n in frame.columns[frame.columns.duplicated()]}):
         raise ValueError(f"Column names must be distinct; repeated: {repeated}.")
@@ -224,6 +235,12 @@ def _keys(
     key = np.empty(len(values))
     key[order] = np.random.default_rng([seed, own]).random(len(values))
     return key
+
+
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise unless a setting is an integer of at least `least`."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
 
 def _frame(X: Any) -> pd.DataFrame:

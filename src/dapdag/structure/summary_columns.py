@@ -71,8 +71,19 @@ def read_column(
     n_observed = int(column.notna().sum())
     if not n_observed:
         return Column(name, None, np.zeros(0), 0), np.full(len(column), np.nan)
+    column = column.infer_objects()
+    if column.dtype.kind in "mMc" or isinstance(column.dtype, pd.PeriodDtype):
+        raise ValueError(
+            f"Column {name!r} holds dates, durations or complex numbers ({column.dtype}): turn it "
+            "into numbers, days since a fixed date for instance, or leave it out."
+        )
     if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
-        codes, levels = numbered(column)
+        try:
+            codes, levels = numbered(column)
+        except TypeError:
+            raise ValueError(
+                f"Column {name!r} holds lists or other values that are neither numbers nor levels."
+            ) from None
         values = np.where(codes < 0, np.nan, codes).astype(float)
         return Column(name, _checked(name, levels), np.zeros(0), n_observed), values
     values = column.to_numpy(dtype=float, na_value=np.nan)
