@@ -68,7 +68,7 @@ def tell(model_file: bytes, answers: list[dict[str, str]]) -> None:
     for answer in answers:
         site = adapt(model, SiteSummary.from_json(answer["summary"]))
         found.append(site.environment_.set_axis([answer["site"]]))
-        turned = [str(n) for n, row in site.mechanisms_.iterrows() if row.get("turned") is True]
+        turned = [str(n) for n, row in site.mechanisms_.iterrows() if row["turned"]]
         print(f"{answer['site']}: {site.n_rows_} rows; effects that turned around: {turned}")
     print(pd.concat(found).round(2).to_string())
     pooled = pool_results({a["site"]: json.loads(a["results"]) for a in answers})
