@@ -59,7 +59,7 @@ def means_over(
     name_of: Callable[[str], str] = title,
     look_of: Callable[[str], str] = lambda method: method,
 ) -> None:
-    """A line per method through its means over `column`, side by side.
+    """Means of every method over `column`, side by side, with a line through three or more.
 
     The bars are standard errors of the differences to the mean of all methods on the same seed:
     what makes a seed hard for all of them does not count.
@@ -72,6 +72,10 @@ def means_over(
     for k, method in enumerate(names):
         mean = values[method].dropna().groupby(level=0).mean()
         shift = 0.0 if method == "oracle" else 0.4 * ((k + 0.5) / len(names) - 0.5)
+        style = look(look_of(method), names)
+        # A line through two points would suggest more than is known.
+        if len(ticks) < 3 and method != "oracle":
+            style = style | {"linestyle": "none"}
         ax.errorbar(
             [ticks.index(v) + shift for v in mean.index],
             mean,
@@ -81,7 +85,7 @@ def means_over(
             linewidth=2.0 if method == "dapdag-b" else 1.2,
             capsize=2,
             zorder=3 if method.startswith("dapdag") else 2,
-            **look(look_of(method), names),
+            **style,
         )
     ax.set_xticks(range(len(ticks)), [str(t) for t in ticks])
 

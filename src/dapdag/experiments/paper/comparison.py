@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...baselines.registry import METHODS
-from ...evaluate.metrics import metric_title
+from ...evaluate.metrics import lower_is_better, metric_title
 from .. import methods
 from ..cases import (
     METRICS,
@@ -90,7 +90,9 @@ def figure(rows: pd.DataFrame, parameters: ComparisonParameters) -> Figure:
         part = rows[rows["task"] == task]
         shown = [m for m in dict.fromkeys(part["method"]) if m in (*IN_FIGURE, methods.ORACLE)]
         means_over(ax, part, metric, "n_sources", shown)
-        tidy(ax, f"{task.capitalize()}", "number of sources M", metric_title(metric))
+        better = "lower" if lower_is_better(metric) else "higher"
+        height = f"{metric_title(metric)} ({better} is better)"
+        tidy(ax, f"{task.capitalize()}", "number of sources M", height)
     shared_legend(picture, axes)
     return picture
 

@@ -142,8 +142,7 @@ def figure(rows: pd.DataFrame, parameters: DistanceParameters) -> Figure:
                 color=VERMILLION,
                 marker="^",
                 markersize=3,
-                linewidth=1.2,
-                linestyle="--",
+                linestyle="none",
                 label="Sinkhorn distance (regression: its log), shifted and scaled",
             )
             rank = rank_correlation(part["env_difference"], part["value"])

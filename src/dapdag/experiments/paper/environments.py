@@ -100,22 +100,24 @@ def figure(rows: pd.DataFrame, parameters: EnvironmentParameters) -> Figure:
     n_pairs = shown["pair"].nunique()
     chosen = rng.choice(n_pairs, size=min(PAIRS_SHOWN, n_pairs), replace=False)
     for ax, m in zip(axes[0], sizes, strict=False):
-        part = shown[(shown["n_sources"] == m) & shown["pair"].isin(chosen)].sort_values("pair")
+        part = shown[(shown["n_sources"] == m) & shown["pair"].isin(chosen)].sort_values(
+            "env_difference"
+        )
         place = np.arange(len(part))
-        ax.plot(place, part["env_difference"], color=BLUE, marker="o", markersize=4, label="true")
+        # A pair has no place between its neighbours: points, and no lines through them.
+        ax.plot(place, part["env_difference"], "o", color=BLUE, markersize=4, label="true")
         ax.plot(
             place,
             part["value"],
+            "^",
             color=VERMILLION,
-            marker="^",
             markersize=4,
-            linestyle="--",
             label=f"learned ({methods.title(first)})",
         )
         tidy(
             ax,
             f"M = {m} sources, r = {_agreement(rows, first, m):.2f}",
-            f"pair of domains ({len(part)} at random)",
+            f"{len(part)} pairs of domains, by true difference",
             "|difference of E|",
         )
     last = axes[0, -1]

@@ -190,11 +190,11 @@ def _draw_by_distance(ax: Axes, ranked: pd.DataFrame, names: Sequence[str]) -> N
             label=methods.title(name),
             markersize=5,
             capsize=2,
-            linewidth=2.0 if name == "dapdag-b" else 1.2,
-            **look(name, names),
+            **{**look(name, names), "linestyle": ""},
         )
     ax.invert_yaxis()
-    tidy(ax, "By distance", "mean |difference of E| to the sources", "mean rank of R²")
+    title = "mean rank of R² (top is best)"
+    tidy(ax, "By distance", "mean |difference of E| to the sources", title)
 
 
 def _error(values: pd.Series) -> float:

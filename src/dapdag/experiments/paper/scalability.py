@@ -96,10 +96,12 @@ def table(rows: pd.DataFrame, parameters: ScalabilityParameters) -> str:
 def figure(rows: pd.DataFrame, parameters: ScalabilityParameters) -> Figure:
     picture, axes = new_figure(1, 2, 4.4, 3.6)
     means_over(axes[0, 0], rows, "r2", "n_variables")
-    tidy(axes[0, 0], "Performance", "number of variables d", "R² at the target")
+    tidy(axes[0, 0], "Performance", "number of variables d", "R² at the target (higher is better)")
     means_over(axes[0, 1], rows, "seconds", "n_variables")
     _plain_log_scale(axes[0, 1])
-    tidy(axes[0, 1], "Training time", "number of variables d", "seconds (log scale)")
+    tidy(
+        axes[0, 1], "Training time", "number of variables d", "seconds (log scale; fewer is better)"
+    )
     shared_legend(picture, axes)
     return picture
 
