@@ -5,8 +5,9 @@
 The attacker has the model and two summaries that differ by one row, and wants that row. By the
 sums of the columns it is their difference. By the encoder's sums alone it is the row whose evidence
 for E is nearest to theirs. Errors are root mean squares over cells in standard deviations of the
-column: who guesses the mean of each column errs by 1. The costs are the error of E, in standard
-deviations of E over the sources, and the change of predictions, in standard deviations of theirs.
+column: who guesses the mean of each column errs by 1. The costs are root mean squares over draws of
+the noise: the error of E, in standard deviations of E over the sources, and the change of
+predictions, in standard deviations of theirs. What is lost without any summary is the last row.
 """
 
 import argparse
@@ -19,13 +20,14 @@ from scipy.optimize import least_squares
 from dapdag import DAPDAGRegressor
 from dapdag.data.layout import Encoded, sizes_of
 from dapdag.datasets import make_regression_domains
-from dapdag.distributed import adapt, summarise
+from dapdag.distributed import SiteSummary, adapt, summarise
 from dapdag.distributed.moments import middle_and_half
 from dapdag.inference.row_evidence import row_evidence
 
 ROWS = 500
 NOISE = (None, 8.0, 2.0, 1.0, 0.5)
-STARTS = 16
+SUMS = ("excess", "weighted", "values", "first", "second")
+STARTS, DRAWS = 16, 10
 
 
 def main() -> None:
@@ -55,7 +57,7 @@ def one_site(seed: int) -> list[dict]:
                 "seed": seed,
                 "row by the columns": error(X, X.iloc[-1], by_columns(model, gap["first"])),
                 "row by the encoder": error(X, X.iloc[-1], by_encoder(model, gap)),
-                **costs(model, X, exact, adapt(model, both[1])),
+                **mean_costs(model, X, exact, epsilon, seed),
             }
         )
     batch = summarise(model, X[-30:]).totals
@@ -63,6 +65,9 @@ def one_site(seed: int) -> list[dict]:
     rows.append(
         {"summary": "batch of 30", "seed": seed, "row by the columns": error(X, X.iloc[-1], mean)}
     )
+    nothing = summarise(model, X)
+    nothing = SiteSummary(nothing.model, 1, {k: 0 * nothing.totals[k] for k in SUMS})
+    rows.append({"summary": "no summary", "seed": seed, **costs(model, X, exact, nothing)})
     return rows
 
 
@@ -108,7 +113,17 @@ def by_encoder(model, gap):
     return np.array([v.decode(np.array([[z]]))[0] for v, z in zip(features, best, strict=True)])
 
 
-def costs(model, X, exact, found) -> dict:
+def mean_costs(model, X, exact, epsilon, seed) -> dict:
+    """Root mean squares over draws of the noise."""
+    draws = [
+        costs(model, X, exact, summarise(model, X, epsilon=epsilon, random_state=[seed, k]))
+        for k in range(1 if epsilon is None else DRAWS)
+    ]
+    return {name: np.sqrt(np.mean([one[name] ** 2 for one in draws])) for name in draws[0]}
+
+
+def costs(model, X, exact, summary) -> dict:
+    found = adapt(model, summary)
     spread = model.source_environments_["E1_mean"].std()
     gap = (found.environment_["E1_mean"] - exact.environment_["E1_mean"]).iloc[0]
     predicted = exact.predict(X)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -125,3 +127,26 @@ def test_scaling_out(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     out = capsys.readouterr().out
     assert "the same to the last digit: True" in out
     assert "Dask is not installed" in out
+
+
+def test_federated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Flower; with it below."""
+    pytest.importorskip("meta_analyze", reason="the extra 'clinical' is not installed")
+    script = example("federated")
+    monkeypatch.setattr(script, "QUICK", QUICK)
+    monkeypatch.setattr(script, "find_spec", lambda name: None)
+    script.main()
+    out = capsys.readouterr().out
+    assert "the sites answer in this process" in out and "Hull: 300 rows" in out
+    assert "calibration_slope" in out and "tau2" in out
+
+
+def test_federated_over_flower(tmp_path: Path) -> None:
+    """Three clients and a server on 127.0.0.1, each a process of its own."""
+    pytest.importorskip("flwr", reason="Flower is not installed: the extra 'federated'")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "federated.py"], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 clients answered over 127.0.0.1" in done.stdout
+    assert done.stdout.count("300 rows; effects") == 3 and "calibration_slope" in done.stdout

@@ -14,6 +14,7 @@ from dapdag.evaluate import leave_one_domain_out
 from dapdag.evaluate.assessment import assessment_of
 from dapdag.evaluate.clinical.by_site import validation_of
 from dapdag.evaluate.clinical.stored import from_assessment, score_rows
+from dapdag.report import tripod_table
 from dapdag.report.page import render
 from dapdag.report.sections.tripod import items
 from dapdag.report.sections.validation import expected_rows, validation
@@ -133,6 +134,18 @@ class TestChecklist:
         assert "next site" in known["Performance and heterogeneity"]
         assert known["External validation"].startswith("Not done")
         assert known["Interpretation and limits"] is None
+
+    def test_it_can_be_had_as_a_table(self, monkeypatch):
+        facts = made_facts(with_assessment=False)
+        asked = []
+        monkeypatch.setattr(
+            "dapdag.report.checklist.gather", lambda *given: asked.append(given) or facts
+        )
+        table = tripod_table("model", "X", "site", "y")
+        assert asked == [("model", "X", "site", "y")]
+        assert table.loc["Sources of data", "software"] == items(facts)[2].known
+        assert table.loc["Interpretation and limits", "software"] == ""
+        assert (table["software"].ne("") | table["authors"].ne("")).all()
 
     def test_what_is_left_is_marked(self):
         facts = made_facts(with_assessment=False)

@@ -147,13 +147,9 @@ def _overall(found: Validation, reference: str, statistic: str) -> dict[str, str
 
 def validation_json(found: Validation, reference: str | None) -> dict[str, Any]:
     """Everything, for programs; NaN becomes null."""
-    summary = found.summary().reset_index()
-    parts: dict[str, Any] = {
-        "event": found.event,
-        "threshold": None if found.event is None else found.threshold,
-        "sites": _records(found.sites.drop(columns="transformed")),
-        "summary": _records(summary),
-    }
+    from dapdag.evaluate import site_results
+
+    parts = {**site_results(found), "summary": _records(found.summary().reset_index())}
     if reference is not None and len(found.methods) > 1:
         parts["reference"] = reference
         parts["differences"] = _records(found.differences(reference))

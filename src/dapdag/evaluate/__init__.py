@@ -2,6 +2,7 @@
 
 from dapdag.evaluate.assessment import assess
 from dapdag.evaluate.clinical.estimates import STATISTICS, Statistic
+from dapdag.evaluate.clinical.exchange import pool_results, site_results
 from dapdag.evaluate.clinical.validation import Validation
 from dapdag.evaluate.evaluation import Evaluation
 from dapdag.evaluate.external import validate
@@ -21,8 +22,10 @@ __all__ = [
     "assess",
     "leave_one_domain_out",
     "one_standard_error",
+    "pool_results",
     "primary_metric",
     "reference_models",
     "select",
+    "site_results",
     "validate",
 ]

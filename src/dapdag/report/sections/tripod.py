@@ -77,7 +77,9 @@ def items(facts: Facts) -> list[Item]:
 def _sources(facts: Facts) -> str:
     sources = facts.record.sources
     rows = sorted(s.rows for s in sources)
-    span = f"{rows[0]} to {rows[-1]} rows each" if len(rows) > 1 else plural(rows[0], "row")
+    span = f"{rows[0]} to {rows[-1]} rows each"
+    if rows[0] == rows[-1]:
+        span = plural(rows[0], "row") + (" each" if len(rows) > 1 else "")
     return f"{plural(len(sources), 'site')} ({listing(s.name for s in sources)}), {span}"
 
 
