@@ -38,6 +38,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 80  # longer ones have a parameter per line
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # A docstring that breaks one of these rules is a warning, and fails the build. That types and

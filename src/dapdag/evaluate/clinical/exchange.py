@@ -18,6 +18,16 @@ def site_results(validation: Validation) -> dict[str, Any]:
     """Statistics of every site with their standard errors, as plain values without a row.
 
     They hold the number of rows and of events of each site. `dapdag validate --json` prints them.
+
+    Parameters
+    ----------
+    validation : Validation
+        Of the sites that are here.
+
+    Returns
+    -------
+    dict
+        Event, threshold and the records of `sites`, ready for `json.dump`.
     """
     return {
         "event": validation.event,
@@ -34,8 +44,14 @@ def pool_results(results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
     Parameters
     ----------
-    results : by the name of who sent them, what `site_results` gave there, or the parsed output of
+    results : mapping from str to mapping
+        By the name of who sent them, what `site_results` gave there, or the parsed output of
         `dapdag validate --json`. All are of one fitted model, event and threshold.
+
+    Returns
+    -------
+    DataFrame
+        As `Validation.summary` gives it: one row per method and statistic.
 
     Raises
     ------
