@@ -1,6 +1,7 @@
 """Tables of graph searches: methods in rows, scenarios in columns."""
 
 import numpy as np
+import pandas as pd
 
 from dapdag.experiments.tables import markdown
 
@@ -18,12 +19,15 @@ MEASURES = {
     "skeleton f1": "F1 of the skeleton",
     "orientation": "Share of the pairs found whose direction is right",
     "seconds": "Seconds of one CPU",
+    "times": "Seconds as a multiple of GraphSearch's on the same tables",
 }
+TIMES = ("seconds", "times")
 
 
 def report(runs, titles):
     """Markdown of all measures; SHD of every group first."""
     parts = []
+    runs = runs.assign(times=_multiples(runs, next(iter(titles))))
     for measure, words in MEASURES.items():
         parts.append(f"## {words}")
         for group, scenarios in GROUPS.items():
@@ -40,6 +44,13 @@ def report(runs, titles):
         ]
         parts += ["## Runs that failed", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _multiples(runs, reference):
+    """Seconds of every run over those of the reference on the same table."""
+    own = runs[runs["method"] == reference].set_index(["scenario", "seed"])["seconds"]
+    keys = pd.MultiIndex.from_frame(runs[["scenario", "seed"]])
+    return runs["seconds"].to_numpy(dtype=float) / own.reindex(keys).to_numpy(dtype=float)
 
 
 def _table(runs, measure, scenarios, titles):
@@ -63,7 +74,7 @@ def _edges(runs, scenario):
 
 
 def _best(measure, groups):
-    if measure == "seconds":
+    if measure in TIMES:
         return None
     means = [g[measure].mean() for g in groups if _complete(g)]
     if not means:
@@ -79,12 +90,14 @@ def _cell(group, measure, best):
     if not len(group):
         return ""
     if (group["status"] == "too long").any():
-        return f"> {group['budget'].max():.0f} s"
+        return "–" if measure == "times" else f"> {group['budget'].max():.0f} s"
     done = group.loc[group["status"] == "finished", measure].dropna()
     if not len(done):
         return "–"
-    if measure == "seconds":
-        return f"{done.mean():.1f}" if done.mean() < 100 else f"{done.mean():.0f}"
+    if measure in TIMES:
+        mean = done.mean()
+        digits = 0 if mean >= 100 else 2 if measure == "times" and mean < 10 else 1
+        return f"{mean:.{digits}f}"
     digits = 1 if measure == "shd" else 2
     text = f"{done.mean():.{digits}f}"
     if measure == "shd" and len(done) > 1:

@@ -14,6 +14,7 @@ data and settings, not the code: after a change of the code, --again METHOD … 
 
 import argparse
 import contextlib
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +48,10 @@ def limited(data, rows):
 def estimators_for(task, arguments):
     """The methods asked for, ours with the settings of --set, and its variants."""
     found = {}
-    for method in [m for m in arguments.methods if m in registry.available(task)]:
+    for method in arguments.methods:
+        if reason := registry.METHODS[method].lacks(task):
+            print(f"left out: {reason}", file=sys.stderr)
+            continue
         found[method] = registry.make(method, task)
         if method.startswith("dapdag"):
             found[method].set_params(**settings(arguments.set))

@@ -2,14 +2,18 @@
 
     python benchmarks/sites.py time
     python benchmarks/sites.py means --seeds 0:3
+    python benchmarks/sites.py scores --seeds 0:3
+    DAPDAG_DATA=folder python benchmarks/sites.py scores --cases uci_heart impact_tbi
     python benchmarks/sites.py drift --seeds 0:2
     python benchmarks/sites.py features --seeds 0:3
 
 `time`: median over rows of `SiteModel.predict` or `predict_proba` of one row (a DataFrame of one
 row), warm, beside `predict` of the estimator for the whole site; a fit of default size each.
 `means`: a fit on 8 simulated sites; the share of 22 further ones whose observed mean label lies in
-the 90 % interval of `mean_interval`. `drift`: sites of 600 rows in 6 periods, half of whose rows
-come from a site with another E in the second case; the share in which `track` rejects at 5 %.
+the 90 % interval of `mean_interval`. `scores`: the same of each score of `expected_score`, at
+simulated sites or at every site of a real table, left out in turn. `drift`: sites of 600 rows in 6
+periods, half of whose rows come from a site with another E in the second case; the share in which
+`track` rejects at 5 %.
 `features`: a linear model and boosting on the sources with and without `EnvironmentFeatures`.
 """
 
@@ -19,13 +23,17 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import log_loss, r2_score
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 from dapdag import DAPDAGClassifier, DAPDAGRegressor, EnvironmentFeatures
 from dapdag.datasets import make_classification_domains, make_maggic_like, make_regression_domains
+from dapdag.datasets.real import LOADERS
 from dapdag.explain import track
+from dapdag.inference.uncertainty import IN_THE_LARGE
 
 CASES = {
     "regression": (DAPDAGRegressor, make_regression_domains, 9),
@@ -108,6 +116,65 @@ def means(case, seed):
     return np.mean(inside)
 
 
+def left_out_in_turn(name, seed, rows=400, most_sites=15):
+    """(model, rows, labels) of sites of a real table, each left out of the fit; few rows a site."""
+    data = LOADERS[name]()
+    rng = np.random.default_rng(seed)
+    for domain in data.domains[:most_sites]:
+        split = data.leave_out(domain)
+        own = pd.Series(split.sample_domain).groupby(split.sample_domain, sort=False).indices
+        kept = np.concatenate([rng.permutation(at)[:rows] for at in own.values()])
+        new = rng.permutation(len(split.X_target))[:rows]
+        make = DAPDAGClassifier if split.y.nunique() == 2 else DAPDAGRegressor
+        model = make(random_state=seed)
+        model.fit(split.X.iloc[kept], split.y.iloc[kept], sample_domain=split.sample_domain[kept])
+        X, y = (part.iloc[new].reset_index(drop=True) for part in (split.X_target, split.y_target))
+        yield model, X, y
+
+
+def realised(site, X, y):
+    """The scores that `expected_score` names."""
+    if not hasattr(site, "classes_"):
+        error = y - site.predict(X)
+        rmse = np.sqrt((error**2).mean())
+        return {"r2": 1 - rmse**2 / y.var(ddof=0), "rmse": rmse, IN_THE_LARGE: error.mean()}
+    p, y = site.predict_proba(X)[:, 1], (y == site.classes_[1]).astype(float)
+    eta = logit(np.clip(p, 1e-6, 1 - 1e-6))
+    known = y.nunique() == 2
+    return {
+        "auc": roc_auc_score(y, p) if known else np.nan,
+        "log_loss": log_loss(y, p, labels=[0, 1]),
+        "brier": np.mean((y - p) ** 2),
+        IN_THE_LARGE: brentq(lambda a: (y - expit(a + eta)).sum(), -9, 9) if known else np.nan,
+    }
+
+
+def scores(case, seed):
+    """Share of new sites whose score lies within its 90 % interval, for every score."""
+    if case in CASES:
+        model, others = simulate_many(case, 30, 300, seed)
+        sites = ((model, X, y) for X, y, _ in others)
+    else:
+        sites = left_out_in_turn(case, seed)
+    inside, errors, widths = [], [], []
+    for model, X, y in sites:
+        site = model.at(X)
+        told = site.expected_score()
+        found = pd.Series(realised(site, X, y))[told.index]
+        within = (found >= told["low"]) & (found <= told["high"])
+        inside.append(within.astype(float).where(found.notna()))
+        errors.append(found - told["expected"])
+        widths.append(told["high"] - told["low"])
+    shares = pd.DataFrame(inside).mean()
+    text = ", ".join(
+        f"{name} {share:.2f} (mean difference {pd.DataFrame(errors)[name].mean():+.3f}, "
+        f"mean width {pd.DataFrame(widths)[name].mean():.3f})"
+        for name, share in shares.items()
+    )
+    print(f"{case}, seed {seed}, {len(inside)} new sites within: {text}", flush=True)
+    return list(shares)
+
+
 def drift(case, seed, replicates=100):
     """Share of simulated sites in which the test rejects: without a move, and with one."""
     model, others = simulate_many(case, 20, 1200, seed)
@@ -167,12 +234,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("time", "means", "drift", "features"))
-    parser.add_argument("--cases", nargs="+", choices=list(CASES))
+    parser.add_argument("what", choices=("time", "means", "scores", "drift", "features"))
+    parser.add_argument("--cases", nargs="+", choices=[*CASES, *LOADERS])
     parser.add_argument("--seeds", default="0:1", help="first:last+1, below 100")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
-    run = {"time": measure, "means": means, "drift": drift, "features": features}[arguments.what]
+    runs = {"time": measure, "means": means, "scores": scores, "drift": drift, "features": features}
+    run = runs[arguments.what]
     simulated_only = ["regression", "classification"]
     for name in arguments.cases or (list(CASES) if run is measure else simulated_only):
         found = [run(name, seed) for seed in range(*map(int, arguments.seeds.split(":")))]

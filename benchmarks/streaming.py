@@ -1,6 +1,6 @@
 """Memory and time of `dapdag predict` over files of growing size, in batches and in memory.
 
-    python benchmarks/streaming.py [--rows 200000 2000000] [--formats csv parquet]
+    python benchmarks/streaming.py [--rows 200000 2000000] [--formats csv parquet] [--batch 131072]
 
 Every run is a process of its own: peak resident memory and processor time are its own.
 """
@@ -25,6 +25,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--rows", type=int, nargs="+", default=[200_000, 2_000_000])
     options.add_argument("--formats", nargs="+", default=["csv", "parquet"])
+    options.add_argument("--batch", type=int, default=131_072)
     asked = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -32,12 +33,12 @@ def main() -> None:
             one
             for rows in asked.rows
             for suffix in asked.formats
-            for one in runs(folder, rows, suffix)
+            for one in runs(folder, rows, suffix, asked.batch)
         ]
     print(pd.DataFrame(found).to_string(index=False))
 
 
-def runs(folder: Path, rows: int, suffix: str) -> list[dict]:
+def runs(folder: Path, rows: int, suffix: str, batch: int) -> list[dict]:
     """One file, read in batches and in memory."""
     source, model = folder / f"rows.{suffix}", folder / "model.dapdag"
     data = make_regression_domains(n_domains=6, n_samples=2000, random_state=0).leave_out(5)
@@ -47,7 +48,7 @@ def runs(folder: Path, rows: int, suffix: str) -> list[dict]:
         ).save(model)
     write(data.X_target, rows, source)
     found = []
-    for way, more in (("batches", ["--batch", "131072"]), ("memory", [])):
+    for way, more in (("batches", ["--batch", str(batch)]), ("memory", [])):
         output = folder / f"{way}.csv"
         command = [sys.executable, "-m", "dapdag", "predict", model, source, "-o", output, "-q"]
         memory, seconds = measured([*map(str, command), *more])

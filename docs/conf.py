@@ -40,6 +40,14 @@ toc_object_entries_show_parents = "hide"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+# A docstring that breaks one of these rules is a warning, and fails the build. That types and
+# defaults are those of the signature is tested without Sphinx: tests/test_api_reference.py.
+numpydoc_validation_exclude = {r"\.[A-Z_]+$"}  # constants have a comment, no docstring
+numpydoc_validation_checks = {
+    *("GL06", "GL07", "SS01"),  # sections that numpydoc knows, in its order, after a summary
+    *("PR02", "PR03", "PR04", "PR07", "PR08", "PR09", "PR10"),  # parameters
+    *("RT01", "RT03", "RT04", "RT05"),  # what is returned
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "dapdag"

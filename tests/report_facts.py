@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from dapdag.effects import EnvironmentEffects
+from dapdag.explain import SiteDifference
 from dapdag.inference.reliability import equal_bins, quantile_bins
 from dapdag.record import Column, Heldout, Record, Source
-from dapdag.report.facts import Facts, New
+from dapdag.report.facts import Extremes, Facts, New
 from dapdag.report.scores import NewScores
 
 HOSTILE = ("<script>alert(1)</script>", "a\"b'&amp;", "</script><b>", "${x}_1$", "plain")
@@ -158,4 +159,19 @@ def _new(columns, sites, classes, env_dim, with_truth, rng) -> New:
         warnings=("column '<x>': 2 cell(s) hold a value that no source has",),
         truth=truth if with_truth else None,
         scores=scores if with_truth else None,
+        expected={site: _expected(classes) for site in sites},
+        extremes=_extremes(sites) if len(sites) > 1 else None,
     )
+
+
+def _expected(classes) -> pd.DataFrame:
+    names = ["r2", "rmse"] if classes is None else ["auc", "log_loss", "brier"]
+    index = [*names, "calibration_in_the_large"]
+    return pd.DataFrame([(0.6, 0.5, 0.7)] * len(index), index, ["expected", "low", "high"])
+
+
+def _extremes(sites) -> Extremes:
+    parts = {"contribution": [0.2, -0.05, 0.0], "sd": [0.02, 0.01, 0.01]}
+    frame = pd.DataFrame(parts, ["case mix", "mechanism of <x>", "label"])
+    found = SiteDifference(0.1, 0.25, frame, "<out>&come", 1)
+    return Extremes(sites[0], sites[-1], found)

@@ -16,10 +16,12 @@ from dapdag.evaluate.log import RunLog
 from dapdag.experiments import CATALOGUE, load
 from dapdag.experiments.cases import first_sources
 from dapdag.experiments.lanes import fit_lanes
+from dapdag.experiments.paper import ablations
 from dapdag.experiments.paper.ranks import sinks, with_ranks
 from dapdag.experiments.runner import Result, run
 from dapdag.experiments.statements import Statement, better, slope
 from dapdag.graph_baselines import GRAPH_METHODS
+from dapdag.inference.parts import current
 
 
 @pytest.fixture(autouse=True)
@@ -130,8 +132,29 @@ def test_ablations_change_the_result_and_stand_beside_the_paper():
     with_all = values(result.rows, metric="r2", method="Rec+Dag+Spa").to_numpy()
     without = values(result.rows, metric="r2", method="Dag+Spa").to_numpy()
     assert (with_all != without).all()
+    searched, true = (
+        values(result.rows, metric="r2", method=m).to_numpy() for m in ("searched", "true")
+    )
+    assert (searched != true).any()
     text = (result.folder / "table.md").read_text("utf-8")
     assert "0.422 (0.325)" in text and "0.501 (0.200)" in text
+    assert "searched graph, no inference on it" in text
+
+
+def test_one_ablation_is_fitted_without_inference_on_the_graph(monkeypatch):
+    seen = []
+
+    def noted(*arguments, **changes):
+        seen.append((current().graph_inference, changes.get("structure")))
+        return [None], [0.0]
+
+    monkeypatch.setattr(ablations, "fit_all", noted)
+    parameters = replace(ablations.PRESETS["tiny"], methods=("searched", "networks", "empty"))
+    for one in ablations.runs(parameters, [0], parameters.methods):
+        case = ablations.first_sources(ablations.simulated("regression", 20, 0), 3)
+        ablations._fitted(one, [case], parameters, [0])
+    assert [on for on, _ in seen] == [True, False, True]
+    assert seen[2][1].number_of_edges() == 0
 
 
 def test_distances_have_every_pair_once():

@@ -15,7 +15,7 @@ from dapdag.model.constants import STACK_STEPS, TEMPERATURES
 
 ROWS = 200
 ALIKE = (1.0,) * len(TEMPERATURES)
-FREE = Parts(source_cap=False, graph_margin=False)
+FREE = Parts(source_cap=False)
 
 
 def site(errors, seed=0, at=ALIKE, truth=None):
@@ -78,24 +78,8 @@ def test_the_loss_difference_of_one_source_is_capped():
     most = [site((1.0, 0.7, 9.0), seed) for seed in range(7)]
     lost = site((0.01, 9.0, 9.0), 7)  # one source at which E misleads
     capped = combine([*most, lost], "continuous").weights
-    free = combine([*most, lost], "continuous", Parts(source_cap=False)).weights
+    free = combine([*most, lost], "continuous", FREE).weights
     assert capped[1] > free[1]
-
-
-def test_inference_on_the_graph_takes_part_only_where_it_clearly_helps():
-    """Better at three of five sources and worse at two: that may be chance."""
-
-    def sources(*errors):
-        for seed, error in enumerate(errors):
-            one = site((1.0, 1.0, 1.0), seed)
-            graph = one.truth + error * (one.pooled - one.truth)
-            experts = one.pooled, one.pooled, np.repeat(graph[None], len(ALIKE), axis=0)
-            yield LeftOutSite(one.truth, *experts, one.graph_variance)
-
-    unclear, clear = list(sources(0.5, 0.5, 0.5, 1.3, 1.3)), list(sources(0.5, 0.5, 0.5, 0.4, 0.7))
-    assert combine(unclear, "continuous").weights[2] == 0
-    assert combine(unclear, "continuous", Parts(graph_margin=False)).weights[2] > 0.5
-    assert combine(clear, "continuous").weights[2] > 0.5
 
 
 def test_switches_fix_weights():

@@ -68,3 +68,19 @@ def test_equal_rows_are_kept_in_proportion(monkeypatch):
     halves = [evidence.Rows.of(Encoded(values[k::2], data.observed[k::2])) for k in (0, 1)]
     both = (halves[0] + halves[1]).data.values
     assert abs(both[:, 0].mean() - 0.3) < 0.1
+
+
+@pytest.mark.parametrize("rows", [500, evidence.SITE_ROWS])
+def test_equal_rows_of_many_parts_are_a_sample_of_all_rows(rows):
+    """Kept by their contents alone, equal rows of all parts would be kept or left out together."""
+    rng = np.random.default_rng(2)
+    values = (rng.random((100, rows, 3)) < [0.5, 0.3, 0.1]).astype(np.float32)
+    parts = [evidence.Rows.of(Encoded(v, np.ones((rows, 4), dtype=np.float32))) for v in values]
+    in_turn = sum(parts[1:], start=parts[0])
+    while len(parts) > 1:  # a tree, as over partitions
+        parts = [sum(parts[k + 1 : k + 8], start=parts[k]) for k in range(0, len(parts), 8)]
+    for kept in (in_turn, parts[0]):
+        found = kept.data.values
+        assert len(found) == len(np.unique(kept.key)) == evidence.SITE_ROWS
+        error = np.abs(found.mean(0) - values.mean((0, 1)))
+        assert error.max() < 4 * 0.5 / np.sqrt(len(found))

@@ -20,6 +20,7 @@ from dapdag.inference.environment import (
     environment_of,
     summarise,
 )
+from dapdag.inference.expected_scores import ScoreErrors
 from dapdag.inference.fitted import EnvPosterior, FittedModel
 from dapdag.inference.missing import MissingEffects
 from dapdag.inference.recalibration import Calibration
@@ -79,6 +80,7 @@ def make_model(classes=False, **formulation):
         effects=None,
         label_range=(-3.0, 3.0),
         calibration=calibration_of(table.label),
+        score_errors=ScoreErrors.none(table.label.kind),
         worst_source_loss=np.full(len(table.features), np.inf),
     )
 

@@ -208,3 +208,30 @@ def test_predicted_prevalence_follows_the_features_only_if_it_does_at_the_source
     assert est.between_sites_["slope"] > 0.9 or not label_follows
     ill = est.predict_proba(new[["x", "z"]])[:, list(est.classes_).index("ill")].mean()
     assert ill == pytest.approx((new["y"] == "ill").mean(), abs=0.12)
+
+
+def drawn_classes(rng, classes, tau, n=150):
+    """A left-out source whose rows have log-odds that are off, and by how much its level is."""
+    logits = rng.normal(0, 1.5, (n, classes)) + rng.normal(0, 0.7, classes)
+    predicted, true = (
+        np.exp(own) / np.exp(own).sum(1, keepdims=True)
+        for own in (logits, logits + tau * rng.normal(size=classes))
+    )
+    drawn = (true.cumsum(1) < rng.random((n, 1))).sum(1).clip(0, classes - 1)
+    off = centred_log(true.mean(0)) - centred_log(predicted.mean(0))
+    # mean square of the log-odds of two of the classes
+    square = np.mean((off[:, None] - off)[np.triu_indices(classes, 1)] ** 2)
+    return LeftOutLevel(np.eye(classes)[drawn], predicted), square
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.4])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_variance_between_sites_of_classes_is_what_sampling_does_not_explain(classes, tau):
+    rng = np.random.default_rng(0)
+    overall, found, true = np.full(classes, 1 / classes), [], []
+    for _ in range(20):
+        sites, squares = zip(*[drawn_classes(rng, classes, tau) for _ in range(30)], strict=True)
+        found.append(learn_calibration(sites, np.zeros(classes), overall).tau2)
+        true.append(np.mean(squares))
+    # sampling alone has a variance of about 0.03; cut off at 0, the estimate is a little too high
+    assert np.mean(found) == pytest.approx(np.mean(true), rel=0.1, abs=0.004)

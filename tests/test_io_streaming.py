@@ -35,7 +35,7 @@ def numbers(frame):
 def test_batches_give_what_memory_gives(study, table, tmp_path, suffix):
     source = tmp_path / f"rows.{suffix}"
     if suffix == "parquet":
-        table.to_parquet(source)
+        table.to_parquet(source, row_group_size=7)  # smaller than a batch
     else:
         table.to_csv(source, index=False)
     options = (study / "model.dapdag", source, "--id", "patient")
@@ -111,6 +111,45 @@ def test_the_beginning_of_another_run_is_not_used(study, table, tmp_path, monkey
     done = dapdag("predict", *asked, "-o", tmp_path / "mine.csv", "-q")
     assert_one_line(done, "mine.csv.partial is in the way")
     assert (tmp_path / "mine.csv.partial" / "thesis.txt").exists()
+
+
+def test_a_table_that_changes_while_it_is_read_is_refused(study, table, tmp_path, monkeypatch):
+    """Between the passes; what was read before would not belong to what comes after."""
+    source, original = tmp_path / "rows.csv", streaming._know_sites
+    asked = ("-o", tmp_path / "out.csv", "--batch", "40", "-q")
+    later = {"more rows": {}, "another site": {"hospital": "h9"}}
+    for change in later.values():
+        table.to_csv(source, index=False)
+
+        def changed(*arguments, change=change):
+            found = original(*arguments)
+            table.assign(X1=0.5, **change).to_csv(source, index=False)
+            return found
+
+        monkeypatch.setattr(streaming, "_know_sites", changed)
+        done = dapdag("predict", study / "model.dapdag", source, *asked)
+        assert_one_line(done, "changed", "run it again")
+        assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_full_disk_leaves_what_is_done(study, table, tmp_path, monkeypatch):
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    output, original = tmp_path / "out.csv", streaming._write_part
+    asked = (study / "model.dapdag", tmp_path / "rows.csv", "-o", output, "--batch", "17", "-q")
+    with monkeypatch.context() as patch:
+
+        def full(table, path, *about):
+            if path.name.startswith("00000002"):
+                raise OSError(28, "No space left on device", str(path))
+            original(table, path, *about)
+
+        patch.setattr(streaming, "_write_part", full)
+        done = dapdag("predict", *asked)
+        assert done.code == 2 and "No space left" in done.err and "goes on from" in done.err
+        assert "Traceback" not in done.err and not output.exists()
+    run(*asked)
+    run(*asked[:3], tmp_path / "whole.csv", *asked[4:])
+    assert output.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_what_is_wrong_far_down_is_named_with_its_row(study, table, tmp_path):

@@ -319,6 +319,8 @@ CALIBRATION = {"slope": 1.0, "tau2": 0.0, "ratio": 1.0, "n_sites": 3}
         ({}, {"source_mean": np.zeros((2, 4, 1))}, "expected 3 sources"),
         ({}, {"label_scale": np.zeros(3)}, "expected 2 members"),
         ({}, {"normal": np.zeros(4)}, "1 axes, not 2"),
+        ({}, {"score_errors": np.zeros((3, 3))}, "expected 2 scores"),
+        ({}, {"score_errors": -np.ones((3, 2))}, "errors of expected scores"),
         ({}, {"parents": np.zeros((8, 8), np.int32)}, "holds int32"),
         ({}, {"adjacency": None}, "'adjacency' is missing"),
         ({}, {"more": np.zeros(2)}, "'more' is unknown"),

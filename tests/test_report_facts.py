@@ -261,3 +261,21 @@ def test_a_failed_report_leaves_the_old_one(classifier, tmp_path):
 def test_settings_of_the_record_are_plain(classifier):
     assert json.loads(json.dumps(classifier.record_.settings)) == classifier.record_.settings
     assert asdict(classifier.record_)["settings"]["random_state"] == 1
+
+
+def test_new_sites_are_compared_where_their_predictions_differ(classifier):
+    low, high = features(5, -12.0), features(6, 12.0)
+    X, site = pd.concat([low, high], ignore_index=True), np.repeat(["young", "old"], N)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        new = gather(classifier, X, site).new
+        same = gather(classifier, pd.concat([low, low], ignore_index=True), site).new
+    assert list(new.expected) == ["young", "old"]
+    assert (new.expected["old"]["low"] <= new.expected["old"]["expected"]).dropna().all()
+    found, mean = new.extremes, {s: new.mean[site == s].mean() for s in ("young", "old")}
+    assert found.high == max(mean, key=mean.get) and found.low != found.high
+    assert found.difference.site == pytest.approx(mean[found.high], abs=1e-4)
+    assert found.difference.parts["contribution"].sum() == pytest.approx(
+        abs(np.diff(list(mean.values())))[0], abs=1e-4
+    )
+    assert same.extremes is None

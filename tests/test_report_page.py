@@ -321,3 +321,13 @@ def test_coverage_is_that_of_sites_that_were_left_out():
     assert percent(own.groupby("target")["value"].mean().mean()) in part[: part.index("</table>")]
     without = render(made_facts(classes=None, with_assessment=False))
     assert "How many outcomes the intervals hold was not assessed" in without
+
+
+def test_expected_scores_and_why_sites_differ_stand_beside_the_predictions():
+    text = text_of(with_truth=False)
+    assert "AUC 0.600 0.500 to 0.700" in text or "AUC 0.6 0.5 to 0.7" in text
+    assert "highest at <i>north</i> (25" in text and "mechanism of <x> -0.05 ± 0.02" in text
+    assert "calibration in the large" in text_of(classes=None)
+    alone = text_of(new_sites=("here",))
+    assert "Expected performance" in alone and "Why the sites differ" not in alone
+    assert "Expected performance" not in text_of(new_sites=())

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from dapdag.evaluate import leave_one_domain_out
 from dapdag.evaluate.assessment import assessment_of
+from dapdag.evaluate.clinical.by_site import validation_of
 from dapdag.evaluate.clinical.stored import from_assessment, score_rows
-from dapdag.evaluate.clinical.validation import validation_of
 from dapdag.report.page import render
 from dapdag.report.sections.tripod import items
 from dapdag.report.sections.validation import expected_rows, validation

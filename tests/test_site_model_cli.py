@@ -33,6 +33,9 @@ def test_rows_are_added_to_a_site(study):
         "environment",
         "graph",
     }
+    scores = {row["score"]: row for row in found["expected_score"]}
+    assert set(scores) == {"r2", "rmse", "calibration_in_the_large"}
+    assert all(row["low"] < row["expected"] < row["high"] for row in scores.values())
     whole, parts = (predictions(s, study / "north.csv") for s in (study / "n.dapdag", site))
     np.testing.assert_allclose(parts["prediction"], whole["prediction"], rtol=1e-3, atol=1e-3)
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from dapdag import DAPDAGRegressor, EnvironmentFeatures
 from dapdag.baselines import registry
+from dapdag.baselines.pooled.estimators import PracticeRegressor
 from dapdag.baselines.site_aware import SiteAwareClassifier, SiteAwareRegressor
 
 QUICK = {"max_epochs": 12, "hidden": 8, "n_predictors": 2, "n_members": 1, "n_draws": 4}
@@ -140,3 +141,26 @@ def test_what_is_refused(data):
         EnvironmentFeatures(DAPDAGRegressor(), columns=["ward"])._chosen(frame)
     with pytest.raises(ValueError, match="'all' or None, not 'mark'"):
         EnvironmentFeatures(DAPDAGRegressor(), columns="mark")._chosen(frame)
+
+
+def test_methods_that_know_of_sites_are_told_them(monkeypatch):
+    """Random intercepts beside E need the site of every labelled row."""
+    told = {}
+
+    class Recorder(PracticeRegressor):
+        def fit(self, X, y, sample_domain=None):
+            told["site"] = np.asarray(sample_domain)
+            return super().fit(X, y)
+
+    class Features:
+        def transform(self, X, sample_domain=None):
+            return X.assign(E=0.0)
+
+    monkeypatch.setattr(
+        "dapdag.baselines.site_aware._fitted", lambda features, X, y, site: Features()
+    )
+    X = pd.DataFrame({"x": np.arange(6.0)})
+    y = pd.Series([0.0, 1, np.nan, 3, 4, 5])
+    site = np.array([0, 0, 0, 1, 1, -1])
+    SiteAwareRegressor(estimator=Recorder(model="linear")).fit(X, y, site)
+    assert told["site"].tolist() == [0, 0, 1, 1]

@@ -1,13 +1,17 @@
 """`GraphSearch`: recovery, invariances, knowledge, odd tables."""
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 from sklearn.base import clone
 
 import dapdag
 from dapdag import GraphSearch
+from dapdag._runtime.warning import DataWarning
 from dapdag.datasets import make_random_sem_domains
 from dapdag.graph import structural_hamming_distance
 
@@ -35,6 +39,8 @@ def test_a_chain_is_found_with_its_directions(found):
     assert found.edge_probability_.at["x", "y"] > 0.9
     assert found.adjacency_probability_.at["z", "y"] > 0.9
     assert found.adjacency_probability_.equals(found.adjacency_probability_.T)
+    either = found.edge_probability_ + found.edge_probability_.T  # one excludes the other
+    np.testing.assert_allclose(found.adjacency_probability_, either, atol=1e-9)
     assert list(found.graph_) == ["z", "x", "y"]
 
 
@@ -214,6 +220,9 @@ def test_few_valued_and_rounded_columns():
         (lambda X: X.assign(x=np.nan), "'x' has no value"),
         (lambda X: X.assign(x=[f"id{k}" for k in range(len(X))]), "'x' holds text .* 450 levels"),
         (lambda X: X.set_axis(["x", "x", "y"], axis=1), "distinct"),
+        (lambda X: X.assign(x=pd.Timestamp("2020-01-01")), "'x' holds dates"),
+        (lambda X: X.assign(x=X["x"] + 1j), "'x' holds .* complex"),
+        (lambda X: X.assign(x=[[k] for k in range(len(X))]), "'x' holds lists"),
     ],
 )
 def test_bad_tables_are_refused_with_the_column(change, message):
@@ -226,8 +235,47 @@ def test_bad_sites_are_refused():
         GraphSearch().fit(_chain(), SITES[:-1])
     with pytest.raises(ValueError, match="missing in 1 row"):
         GraphSearch().fit(_chain(), np.where(np.arange(450) == 0, np.nan, 1.0))
-    with pytest.raises(ValueError, match="max_parents"):
-        GraphSearch(max_parents=0).fit(_chain(), SITES)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"max_parents": k} for k in (0, None, 2.5, "3")] + [{"random_state": k} for k in (None, -1)],
+)
+def test_bad_options_are_named(option):
+    with pytest.raises(ValueError, match=f"{next(iter(option))} must be an integer"):
+        GraphSearch(**option).fit(_chain(), SITES)
+
+
+@pytest.mark.parametrize(
+    "change, sites",
+    [
+        (
+            lambda X: X.iloc[:6].assign(**{f"c{k}": np.cos(k * np.r_[:6]) for k in range(7)}),
+            2,
+        ),
+        (lambda X: X.iloc[:2], 2),
+        (lambda X: X[["x", "y"]].iloc[:40], 1),
+        (lambda X: X.iloc[:40].mask(np.arange(120).reshape(40, 3) < 60), 2),
+        (lambda X: X.iloc[:40].assign(x=[1.0] + [0.0] * 39, y=[1e300] + [0.0] * 39), 2),
+    ],
+    ids=["more columns than rows", "a row a site", "one site", "a site without values", "outliers"],
+)
+def test_odd_tables_have_a_sound_result(change, sites):
+    X = change(_chain())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # two rows: all columns are copies
+        found = GraphSearch().fit(X, np.arange(len(X)) * sites // len(X))
+    assert nx.is_directed_acyclic_graph(found.graph_)
+    assert list(found.graph_) == list(X)
+    for frame in (found.edge_probability_, found.mechanism_shift_["probability"]):
+        assert ((frame.to_numpy() >= 0) & (frame.to_numpy() <= 1)).all()
+
+
+def test_numbers_that_are_stored_as_objects_are_numbers():
+    X = _chain()
+    found = GraphSearch().fit(X.iloc[:90], SITES[:90])
+    again = GraphSearch().fit(X.iloc[:90].astype(object), SITES[:90])
+    assert_frame_equal(found.edge_probability_, again.edge_probability_)
 
 
 def test_it_is_an_estimator_like_any_other():

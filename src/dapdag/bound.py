@@ -46,7 +46,27 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class Bound:
-    """The terms of the bound, each with its factor, so that they add up to `total`."""
+    """The terms of the bound, each with its factor, so that they add up to `total`.
+
+    Attributes
+    ----------
+    continuous : float
+        4 × the squared error of the continuous variables.
+    discrete : float
+        Cross-entropy of the binary and categorical variables.
+    environment : float
+        3/N × E² / σₑ².
+    dag : float
+        3/N × (h − (d+1))², zero for an acyclic graph.
+    weights : float
+        3/N × the squared weights of the decoder / σ².
+    confidence : float
+        3/N × log(8/δ).
+    constant : float
+        C₃ = 6γ₁ + 4γ₂ + s₁² + s₂²/2.
+    n_rows : int
+        Number of rows N.
+    """
 
     continuous: float
     discrete: float
@@ -136,15 +156,38 @@ def generalisation_bound(
 
     Parameters
     ----------
-    estimator : fitted DAPDAGRegressor or DAPDAGClassifier
-    X, y : rows of one domain, all with a label
-    delta : the bound fails with at most this probability
-    weight_variance : σ² of the perturbation of the weights
-    prior_scale : σₑ; None means that of the estimator
-    gamma1, gamma2, s1, s2 : constants of the theorem's assumptions (how far a perturbation of the
-        weights moves the reconstructions, and the sub-Gaussian scales of the losses). They
-        cannot be estimated from data; at 0, C₃ is left out, and the result compares models or
-        domains but is not a bound.
+    estimator : fitted DAPDAG estimator
+        Fitted DAPDAGRegressor or DAPDAGClassifier.
+    X : DataFrame or array of shape (rows, columns)
+        Rows of one domain.
+    y : sequence, one per row
+        Labels of all these rows.
+    delta : float, default=0.05
+        Probability with which the bound fails at most, between 0 and 1.
+    weight_variance : float, default=1.0
+        Σ² of the perturbation of the weights, positive.
+    prior_scale : float, optional
+        Σₑ, positive. By default that of the estimator.
+    gamma1, gamma2, s1, s2 : float, default=0.0
+        Constants of the theorem's assumptions (how far a perturbation of the weights moves the
+        reconstructions, and the sub-Gaussian scales of the losses). They cannot be estimated from
+        data; at 0, C₃ is left out, and the result compares models or domains but is not a bound.
+
+    Returns
+    -------
+    Bound
+        The terms, and their sum `total`.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> from dapdag.bound import generalisation_bound
+    >>> bound = generalisation_bound(model, split.X_target, split.y_target)
+    >>> bound.n_rows
+    60
     """
     check_is_fitted(estimator)
     for name, value in {"gamma1": gamma1, "gamma2": gamma2, "s1": s1, "s2": s2}.items():

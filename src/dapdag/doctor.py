@@ -19,7 +19,17 @@ OK, NOTE, BROKEN = "ok", "note", "broken"
 
 @dataclass(frozen=True)
 class Check:
-    """Result of one check; `status` is "ok", "note" or "broken"."""
+    """Result of one check.
+
+    Attributes
+    ----------
+    name : str
+        What was checked.
+    status : str
+        "ok", "note" or "broken".
+    detail : str
+        What was found.
+    """
 
     name: str
     status: str
@@ -27,7 +37,18 @@ class Check:
 
 
 def examine(on_step: Callable[[str], None] = lambda step: None) -> list[Check]:
-    """Check everything that dapdag depends on. Takes seconds, most of them for the small model."""
+    """Check everything that dapdag depends on. Takes seconds, most of them for the small model.
+
+    Parameters
+    ----------
+    on_step : callable, optional
+        Is told the name of each step.
+
+    Returns
+    -------
+    list of Check
+        One result per check.
+    """
     checks = [_python(), *map(_package, NEEDED), _optional(), _cache(), _data()]
     for step, check in (("Starting JAX", _devices), ("Training a small model", _self_test)):
         on_step(step)

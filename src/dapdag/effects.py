@@ -25,8 +25,8 @@ class EnvironmentEffects:
     Attributes
     ----------
     values : DataFrame, one row per point of E and one column per variable
-        In the units of the table; a share for two-valued variables, and one column
-        ``name=level`` per level for those with more.
+        In the units of the table; a share for two-valued variables, and one column ``name=level``
+        per level for those with more.
     deviations : Series
         Standard deviation of each column among the sources.
     """
@@ -56,12 +56,33 @@ def environment_effects(
 
     Parameters
     ----------
-    model : a fitted DAPDAGRegressor or DAPDAGClassifier
-    X, y : the rows over which to average, with their labels (or None)
-        Without them, one row with the median of every number and the commonest level of every
-        other column.
-    dimension : the dimension of E that moves; the others stay at the sources' mean
-    n_points : how many points, evenly spaced from the smallest to the largest mean of a source
+    model : fitted DAPDAG estimator
+        A fitted DAPDAGRegressor or DAPDAGClassifier.
+    X : DataFrame or array of shape (rows, columns), optional
+        Rows over which to average. By default one row with the median of every number and the
+        commonest level of every other column.
+    y : sequence, one per row, optional
+        Labels of the rows.
+    dimension : int, default=1
+        The dimension of E that moves, 1 for the first; the others stay at the sources' mean.
+    n_points : int, default=21
+        How many points, evenly spaced from the smallest to the largest mean of a source; at least
+        2.
+
+    Returns
+    -------
+    EnvironmentEffects
+        Expected values by point.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> from dapdag.effects import environment_effects
+    >>> environment_effects(model, n_points=3).values.shape
+    (3, 8)
     """
     check_is_fitted(model)
     sources = model.source_environments_

@@ -17,7 +17,15 @@ GRAPH_FORMATS = (*PICTURES, ".dot", ".graphml", ".json")
 
 
 def write_graph(graph: nx.DiGraph, path: str | Path) -> None:
-    """Write a graph by the suffix of the name: a picture, DOT, GraphML or JSON."""
+    """Write a graph by the suffix of the name: a picture, DOT, GraphML or JSON.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        A graph with named nodes.
+    path : path-like
+        Its suffix decides: .png, .svg, .pdf, .dot, .graphml or .json.
+    """
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in PICTURES:
@@ -52,7 +60,18 @@ def save_figure(figure: Any, path: str | Path) -> None:
 
 
 def to_json(graph: nx.DiGraph) -> dict[str, Any]:
-    """Nodes and edges as plain values, and the edges that were removed to break cycles."""
+    """Nodes and edges as plain values, and the edges that were removed to break cycles.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        A graph with named nodes.
+
+    Returns
+    -------
+    dict
+        Ready for `json.dump`.
+    """
     return {
         "nodes": [{"name": _name(node), **data} for node, data in graph.nodes(data=True)],
         "edges": [
@@ -63,7 +82,18 @@ def to_json(graph: nx.DiGraph) -> dict[str, Any]:
 
 
 def to_dot(graph: nx.DiGraph) -> str:
-    """The graph in Graphviz' language; edges are as wide as they are strong."""
+    """The graph in Graphviz' language; edges are as wide as they are strong.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        A graph with named nodes.
+
+    Returns
+    -------
+    str
+        DOT.
+    """
     strongest = max((abs(w) for *_, w in graph.edges(data="effect", default=0.0)), default=0.0)
     lines = ["digraph {", "  rankdir=LR;", "  node [shape=box, style=rounded];"]
     for node, data in graph.nodes(data=True):
@@ -79,7 +109,18 @@ def to_dot(graph: nx.DiGraph) -> str:
 
 
 def strongest_first(graph: nx.DiGraph) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
-    """Edges with their attributes, by effect, or by weight where no effect is known."""
+    """Edges with their attributes, by effect, or by weight where no effect is known.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        A graph with named nodes.
+
+    Returns
+    -------
+    list of (cause, effect, attributes)
+        Sorted edges.
+    """
     return sorted(
         graph.edges(data=True),
         key=lambda edge: -abs(edge[2].get("effect", edge[2].get("weight", 0.0))),

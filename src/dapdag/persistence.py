@@ -106,12 +106,37 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator, or a known site, that `save` wrote; it predicts to the bit what the saved
     one did.
 
+    Parameters
+    ----------
+    path : path-like
+        What `save` wrote.
+
+    Returns
+    -------
+    estimator or SiteModel
+        As it was saved.
+
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
         If the file is damaged, not a model, or written by a newer dapdag.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import dapdag
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = dapdag.DAPDAGRegressor()
+    >>> model = model.fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "site.dapdag")
+    ...     again = dapdag.load(Path(folder) / "site.dapdag")
+    >>> bool((again.predict(split.X_target) == model.predict(split.X_target)).all())
+    True
     """
     try:
         data = read_file(Path(path))

@@ -33,7 +33,25 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Source:
-    """One source domain in numbers."""
+    """One source domain in numbers.
+
+    Attributes
+    ----------
+    name : hashable
+        Label of the domain.
+    rows : int
+        Its rows.
+    labelled : int
+        Those with a label.
+    label : tuple of float
+        Mean and sd of numbers, or share of each class; empty if too few.
+    missing : tuple of float
+        Share of each column's cells that are missing.
+    clipped : tuple of int
+        Cells of each column outside its limits.
+    cells : tuple of tuple of float
+        Of each column like `label`: mean and sd of numbers, or share of each level.
+    """
 
     name: Hashable
     rows: int
@@ -52,6 +70,13 @@ class Heldout:
     Classes: bins of the probability of the second class (of the likeliest one, if there are more
     than two) against its frequency. Numbers: bins of the prediction against the mean label.
     Every member predicts its own rows.
+
+    Attributes
+    ----------
+    rows : int
+        Their number.
+    bins : tuple of Bin
+        Rows with similar predictions.
     """
 
     rows: int
@@ -60,7 +85,27 @@ class Heldout:
 
 @dataclass(frozen=True)
 class Record:
-    """Provenance of a model: versions, settings, columns, sources and held-out rows."""
+    """Provenance of a model: versions, settings, columns, sources and held-out rows.
+
+    Attributes
+    ----------
+    created : str
+        UTC, ISO 8601.
+    versions : dict from str to str
+        Versions of dapdag and of the packages it rests on.
+    settings : dict from str to value
+        Parameters of the fit.
+    columns : tuple of Column
+        The features.
+    label : Column
+        The label.
+    sources : tuple of Source
+        The sources.
+    unlabelled_rows : int
+        Rows of targets that took part in training.
+    heldout : Heldout or None
+        Rows that were kept out of training.
+    """
 
     created: str  # UTC, ISO 8601
     versions: dict[str, str]

@@ -49,7 +49,24 @@ class DomainRegressor(RegressorMixin, DomainEstimator):
     _regression = True
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
-        """R² of the prediction."""
+        """R² of the prediction.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        y : sequence, one per row
+            Labels of the rows.
+        sample_weight : sequence of float, one per row, optional
+            Weight of every row, at least 0.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for that of the mean.
+        """
         predicted = self.predict(X, sample_domain)
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
@@ -62,12 +79,42 @@ class DomainClassifier(ClassifierMixin, DomainEstimator):
     classes_: NDArray[Any]
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
-        """The most probable class of every row."""
+        """The most probable class of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Classes.
+        """
         probability = self.predict_proba(X, sample_domain)
         return self.classes_[probability.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sample_domain: Any = None) -> float:
-        """Accuracy of the prediction."""
+        """Accuracy of the prediction.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        y : sequence, one per row
+            Labels of the rows.
+        sample_weight : sequence of float, one per row, optional
+            Weight of every row, at least 0.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        float
+            Share of the rows whose class is predicted.
+        """
         predicted = self.predict(X, sample_domain)
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 

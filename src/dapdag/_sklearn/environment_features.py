@@ -20,15 +20,29 @@ class EnvironmentFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : an unfitted DAPDAG estimator that learns E; a regressor for numbers, a classifier
-        for classes.
-    columns : numeric columns whose mean over the rows of a site is added; "all" takes every one of
-        numbers, None none.
-    keep : False gives the further columns alone.
+    estimator : DAPDAG estimator
+        An unfitted one that learns E; a regressor for numbers, a classifier for classes.
+    columns : sequence of str, or "all", optional
+        Numeric columns whose mean over the rows of a site is added; "all" takes every one of
+        numbers. By default none.
+    keep : bool, default=True
+        Keep the table's own columns; False gives the further columns alone.
 
     Attributes
     ----------
-    estimator_ : the fitted estimator.
+    estimator_ : DAPDAG estimator
+        The fitted one.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor, EnvironmentFeatures
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> features = EnvironmentFeatures(DAPDAGRegressor(), keep=False)
+    >>> features.fit(split.X, split.y, sample_domain=split.sample_domain)
+    EnvironmentFeatures(estimator=DAPDAGRegressor(), keep=False)
+    >>> list(features.transform(split.X_target).columns)
+    ['E1_mean', 'E1_sd']
     """
 
     __metadata_request__fit: ClassVar = {"sample_domain": True}
@@ -40,7 +54,22 @@ class EnvironmentFeatures(TransformerMixin, BaseEstimator):
         self.keep = keep
 
     def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
-        """Learn E from labelled sources, as the estimator's `fit` does."""
+        """Learn E from labelled sources, as the estimator's `fit` does.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Features of the sources.
+        y : sequence, one per row
+            Their labels.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
         self.estimator_ = clone(self.estimator).fit(X, y, sample_domain=sample_domain)
         frame = as_frame(self.estimator_, X, reset=False)
         self.mean_columns_ = self._chosen(frame)
@@ -54,7 +83,20 @@ class EnvironmentFeatures(TransformerMixin, BaseEstimator):
         return self.fit(X, y, sample_domain).transform(X, sample_domain)
 
     def transform(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
-        """The table with its further columns; all rows are one site without `sample_domain`."""
+        """The table with its further columns; all rows are one site without `sample_domain`.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        DataFrame
+            The table with its further columns.
+        """
         check_is_fitted(self)
         sites = adapt(self.estimator_, X, sample_domain)
         found = sites.environments.drop(columns="outside")
@@ -67,7 +109,18 @@ class EnvironmentFeatures(TransformerMixin, BaseEstimator):
         return pd.concat([sites.frame, rows], axis=1) if self.keep else rows
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of `transform`."""
+        """Names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Ignored; the names are those of `fit`.
+
+        Returns
+        -------
+        array of str
+            Names.
+        """
         check_is_fitted(self)
         own = list(self.estimator_.source_environments_.columns)
         own += [f"{name}_site_mean" for name in self.mean_columns_]

@@ -14,7 +14,8 @@ from ..inference.fitted import Fit
 from ..inference.reconstruction import decoded, encoded_label, reconstruct
 from ..inference.site import KnownSite
 from .network import NetworkEstimator
-from .site_model import SiteClassifier, SiteModel, SiteRegressor
+from .site_estimators import SiteClassifier, SiteRegressor
+from .site_model import SiteModel
 from .sites import adapt
 
 
@@ -28,9 +29,31 @@ class WithEnvironments(NetworkEstimator):
     def at(self, X: Any, y: Any = None) -> SiteModel:
         """The site whose rows `X` are: its E, mechanisms and weights, inferred once and kept.
 
-        The `SiteModel` then predicts any rows of the site, one at a time if need be. `y` holds the
-        labels that are known there, NaN or None where one is not: they move the predictions as far
-        as sites were found to differ, and with many labels towards a fit of the site's own.
+        The `SiteModel` then predicts any rows of the site, one at a time if need be.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of one site.
+        y : sequence, one per row, optional
+            Labels that are known at the site, NaN or None where one is not: they move the
+            predictions as far as sites were found to differ, and with many labels towards a fit of
+            the site's own. By default none is known.
+
+        Returns
+        -------
+        SiteModel
+            The fitted site.
+
+        Examples
+        --------
+        >>> from dapdag import DAPDAGRegressor
+        >>> from dapdag.datasets import make_regression_domains
+        >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+        >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+        >>> site = model.at(split.X_target)
+        >>> site.predict_interval(split.X_target[:1]).shape
+        (1, 2)
         """
         return self._site_model().fit(X, y)
 
@@ -40,12 +63,24 @@ class WithEnvironments(NetworkEstimator):
         return site if known is None else site.know(known)
 
     def environment(self, X: Any, sample_domain: Any = None) -> pd.DataFrame:
-        """Posterior of E of each domain in `X`, and whether it lies outside the sources' range.
+        """Posterior of E of each site in `X`, and whether it lies outside the sources' range.
 
-        Returns a DataFrame with one row per domain and the columns `E1_mean`, `E1_sd`, …, and
-        `outside`: E lies outside the range of the sources with a probability of 95 % or more, or
-        some feature is out of distribution whatever E (see `unexplained`). Few rows leave that
-        open. Of sites that are like k sources a share of 2 / (k + 1) lies outside them.
+        A site counts as outside if E lies outside the range of the sources with a probability of
+        95 % or more, or some feature is out of distribution whatever E (see `unexplained`). Few
+        rows leave that open. Of sites that are like k sources a share of 2 / (k + 1) lies outside
+        them.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        DataFrame
+            One row per site: `E1_mean`, `E1_sd`, …, and `outside`.
         """
         return adapt(self, X, sample_domain).environments
 
@@ -56,11 +91,38 @@ class WithEnvironments(NetworkEstimator):
         one row per domain. Above 1 the feature is out of distribution, and the domain counts as
         `outside`. NaN for features that are missing in the domain, and for those with the label as
         a parent in the graph, because it is not known there.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        DataFrame
+            One row per site, one column per feature.
         """
         return adapt(self, X, sample_domain).unexplained()
 
     def sample_environment(self, X: Any, n: int, random_state: Any = 0) -> NDArray[np.float64]:
-        """`n` draws from the posterior of E of the domain `X`: array of shape (n, env_dim)."""
+        """Draws from the posterior of E of one site.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of one site.
+        n : int
+            Number of draws, at least 1.
+        random_state : int or numpy Generator, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        array of shape (n, env_dim)
+            The draws.
+        """
         (q,) = adapt(self, X).env
         return self.coordinates_.draw(q, n, np.random.default_rng(random_state))
 
@@ -87,6 +149,18 @@ class WithGraph(NetworkEstimator):
         """The table with its missing cells filled from the graph, each domain under its own E.
 
         A cell is estimated from its parents and children in `graph_`; what was observed stays.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        DataFrame
+            The table; what was observed stays as it is.
         """
         return adapt(self, X, sample_domain).complete()
 

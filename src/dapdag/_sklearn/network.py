@@ -53,20 +53,29 @@ class NetworkEstimator(DomainEstimator):
 
         Parameters
         ----------
-        X : DataFrame or array of shape (rows, features)
-        y : one label per row; ignored where `sample_domain` is negative
-        sample_domain : one label per row, strings or integers; None means one domain.
-            Negative integers are unlabelled targets, whose rows help the reconstruction where
-            there is one.
-        sample_weight : one number per row, at least 0: how much the row counts in the loss, in
-            early stopping, in E of its source, in the level of the label, and in what is learned
-            from left-out sources. Only ratios matter; equal weights are the same as none, and a
-            row of weight 0 is the same as no row. Where a statistic counts rows alike (the graph
-            search, the comparison of experts at left-out sources), it sees a systematic sample of
-            the rows in proportion to their weights, of Kish's effective number of rows. Scales of
-            columns and the counts of `record_` are of the rows as they are.
-        groups : one label per row, such as a patient's: rows of one group are never on both sides
-            of the split into training and validation, in whatever domains they are.
+        X : DataFrame or array of shape (rows, columns)
+            Features of all rows.
+        y : sequence, one per row
+            Labels; ignored where `sample_domain` is negative.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row, strings or integers. By default all rows are one site. Negative
+            integers are unlabelled targets, whose rows help the reconstruction where there is one.
+        sample_weight : sequence of float, one per row, optional
+            One number per row, at least 0: how much the row counts in the loss, in early stopping,
+            in E of its source, in the level of the label, and in what is learned from left-out
+            sources. Only ratios matter; equal weights are the same as none, and a row of weight 0
+            is the same as no row. Where a statistic counts rows alike (the graph search, the
+            comparison of experts at left-out sources), it sees a systematic sample of the rows in
+            proportion to their weights, of Kish's effective number of rows. Scales of columns and
+            the counts of `record_` are of the rows as they are.
+        groups : sequence of labels, one per row, optional
+            One label per row, such as a patient's: rows of one group are never on both sides of the
+            split into training and validation, in whatever domains they are.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         settings = self._settings()
         sample = self._sample(self._training_sample(X, y, sample_domain, sample_weight, groups))
@@ -110,7 +119,13 @@ class NetworkEstimator(DomainEstimator):
             self.classes_ = np.asarray(table.label.levels)  # type: ignore[union-attr]
 
     def save(self, path: Any) -> None:
-        """Write the fitted estimator to one file; `dapdag.load` reads it."""
+        """Write the fitted estimator to one file; `dapdag.load` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+        """
         from ..persistence import save
 
         check_is_fitted(self)
@@ -140,9 +155,21 @@ class NetworkRegressor(DomainRegressor, NetworkEstimator):
     def predict(
         self, X: Any, sample_domain: Any = None, return_std: bool = False
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected label of every row; with `return_std` also its predictive standard deviation.
+        """Expected label of every row, each site under its own E.
 
-        All rows are one new domain, or several with `sample_domain`; each is given its own E.
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+        return_std : bool, default=False
+            Also return the predictive standard deviation of every row.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Expected labels; with `return_std` a pair of such arrays.
         """
         mean, std = adapt(self, X, sample_domain).numbers()
         return (mean, std) if return_std else mean
@@ -150,7 +177,22 @@ class NetworkRegressor(DomainRegressor, NetworkEstimator):
     def predict_interval(
         self, X: Any, coverage: float = 0.9, sample_domain: Any = None
     ) -> NDArray[np.float64]:
-        """Lower and upper end of the central predictive interval of every row: (rows, 2)."""
+        """Central predictive interval of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        coverage : float, default=0.9
+            Share of the labels that the interval is to hold, between 0 and 1.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        array of shape (rows, 2)
+            Lower and upper ends.
+        """
         return adapt(self, X, sample_domain).interval(coverage)
 
 
@@ -160,9 +202,35 @@ class NetworkClassifier(DomainClassifier, NetworkEstimator):
     __metadata_request__predict_log_proba: ClassVar = {"sample_domain": True}
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Probability of each of `classes_` for every row, averaged over E."""
+        """Probability of each of `classes_` for every row, averaged over E.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            Probabilities in the order of `classes_`.
+        """
         return adapt(self, X, sample_domain).probabilities()
 
     def predict_log_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of new sites, with the columns of the training table.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        array of shape (rows, classes)
+            Logarithms of probabilities in the order of `classes_`.
+        """
         return np.log(self.predict_proba(X, sample_domain))

@@ -133,9 +133,12 @@ def warn_of_few_values(
         )
 
 
-def warn_of_unmeasured(X: pd.DataFrame, domain: Hashable) -> None:
-    """Columns that are filled in for a domain where nobody measured them."""
-    empty = [name for name in X if X[name].isna().all()]
+def warn_of_unmeasured(
+    names: Sequence[Hashable], present: NDArray[np.int64], domain: Hashable
+) -> None:
+    """Columns that are filled in for a domain where nobody measured them; `present` [features] are
+    the values that each has."""
+    empty = [name for name, values in zip(names, present, strict=True) if not values]
     if empty:
         which = ", ".join(map(repr, empty[:MOST_REPORTED]))
         more = f" and {len(empty) - MOST_REPORTED} more" if len(empty) > MOST_REPORTED else ""

@@ -20,8 +20,9 @@ from ..data.chunks import Chunks
 from ..inference.coordinates import EnvironmentMap
 from ..inference.evidence import Evidence, gather
 from ..inference.fitted import FittedModel
+from ..inference.imputation import completed, impute_rows
 from ..inference.novelty import is_novel
-from ..inference.prediction import LabelDistribution
+from ..inference.prediction import LabelDistribution, SiteEstimate, score_table
 from ..inference.site import KnownSite
 from .checks import as_frame, new_domains
 from .notices import (
@@ -29,6 +30,7 @@ from .notices import (
     warn_of_few_values,
     warn_of_novel_features,
     warn_of_outsiders,
+    warn_of_unmeasured,
     warn_of_unseen,
 )
 
@@ -72,38 +74,80 @@ def gather_sites(estimator: Any, X: Any, sample_domain: Any = None) -> PartialSi
     return PartialSites(evidence, present, model.table.unseen(frame))
 
 
-class KnownSites:
-    """Sites of which all rows have been seen: E, novelty, and predictions of any of their rows."""
+@dataclass(frozen=True, eq=False)
+class Inferred:
+    """What follows from all rows of a site, with none of them in it.
 
-    def __init__(self, estimator: Any, found: PartialSites) -> None:
+    Attributes
+    ----------
+    n_rows, present : rows, and how many values each feature has: [features].
+    estimate : E, effects on mechanisms, and weights: what scores rows.
+    unexplained : [features], see `KnownSite.unexplained`.
+    """
+
+    n_rows: int
+    present: NDArray[np.int64]
+    estimate: SiteEstimate
+    unexplained: NDArray[np.float64]
+
+
+def infer(estimator: Any, found: PartialSites) -> dict[Hashable, Inferred]:
+    """What follows for each site from the evidence of all its rows."""
+    model, sites = estimator.fitted_.model, {}
+    with compilation_cache():
+        for label, evidence in found.evidence.items():
+            site = KnownSite(model, evidence)
+            about = evidence.n_rows, found.present[label]
+            sites[label] = Inferred(*about, site.estimate, site.unexplained)
+    return sites
+
+
+class KnownSites:
+    """Sites of which all rows have been seen: E, novelty, and answers about any of their rows."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        sites: Mapping[Hashable, Inferred],
+        unseen: Mapping[Hashable, pd.Series],
+    ) -> None:
         self.model: FittedModel = estimator.fitted_.model
         self._coordinates: EnvironmentMap = estimator.coordinates_
-        self._found = found
-        self.sites = {label: KnownSite(self.model, e) for label, e in found.evidence.items()}
+        self.sites, self._unseen = sites, unseen
+
+    @functools.cached_property
+    def _unexplained(self) -> NDArray[np.float64]:
+        return np.stack([site.unexplained for site in self.sites.values()])
 
     @functools.cached_property
     def environments(self) -> pd.DataFrame:
         """E of each site and `outside`, as `estimator.environment` gives them."""
-        sites = self.sites.values()
+        posteriors = [site.estimate.env for site in self.sites.values()]
         with compilation_cache():
-            novel = is_novel(np.stack([site.unexplained for site in sites]))
-            return self._coordinates.describe(list(self.sites), [s.env for s in sites], novel)
+            novel = is_novel(self._unexplained)
+            return self._coordinates.describe(list(self.sites), posteriors, novel)
+
+    def tell_environments(self) -> None:
+        """Warn of unknown values, and of sites beyond the sources."""
+        model = self.model
+        warn_of_unseen(model.table, self._unseen)
+        warn_of_novel_features(model, list(self.sites), self._unexplained)
+        if model.formulation.uses_environment:
+            sources = self._coordinates.describe_sources(range(model.source_mean.shape[1]))
+            warn_of_outsiders(model, sources, self.environments, is_novel(self._unexplained))
 
     def tell(self) -> None:
         """Warn of what a reader of predictions at these sites should know."""
-        model, labels = self.model, list(self.sites)
-        warn_of_unseen(model.table, self._found.unseen)
-        with compilation_cache():
-            excess = np.stack([site.unexplained for site in self.sites.values()])
-        warn_of_novel_features(model, labels, excess)
-        if model.formulation.uses_environment:
-            sources = self._coordinates.describe_sources(range(model.source_mean.shape[1]))
-            warn_of_outsiders(model, sources, self.environments, is_novel(excess))
+        self.tell_environments()
         for label, site in self.sites.items():
-            present = self._found.present[label]
-            warn_of_few_values(model, present, site.evidence.n_rows, label)
-            with compilation_cache():
-                warn_of_contradiction(model, label, site.estimate)
+            warn_of_few_values(self.model, site.present, site.n_rows, label)
+            warn_of_contradiction(self.model, label, site.estimate)
+
+    def tell_unmeasured(self) -> None:
+        """Warn of columns that nobody measured at a site, and that are filled in there."""
+        names = [variable.name for variable in self.model.table.features]
+        for label, site in self.sites.items():
+            warn_of_unmeasured(names, site.present, label)
 
     def score(self, estimator: Any, X: Any, sample_domain: Any = None) -> LabelDistribution:
         """The label's distribution of some rows, each site under its own E."""
@@ -112,13 +156,37 @@ class KnownSites:
         mean, variance = np.empty((n, width)), None
         with compilation_cache():
             for label, rows in _by_site(frame, sample_domain):
-                found = self.sites[label].score(rows)
+                found = self._score(label, rows)
                 at = rows.index.to_numpy()
                 mean[at] = found.mean
                 if found.variance is not None:
                     variance = np.empty((n, 1)) if variance is None else variance
                     variance[at] = found.variance
         return LabelDistribution(mean, variance)
+
+    def complete(self, estimator: Any, X: Any, sample_domain: Any = None) -> pd.DataFrame:
+        """Some rows with every missing cell filled; what was observed stays as it is."""
+        frame = as_frame(estimator, X, reset=False)
+        if not frame.isna().to_numpy().any():
+            return frame.copy()
+        filled = np.empty((len(frame), self.model.table.feature_width))
+        with compilation_cache():
+            for label, rows in _by_site(frame, sample_domain):
+                env, mean = self._site(label).estimate.env, self._score(label, rows).mean
+                filled[rows.index.to_numpy()] = impute_rows(self.model, rows, mean, env)
+        return completed(self.model.table, frame, filled)
+
+    def _score(self, label: Hashable, rows: pd.DataFrame) -> LabelDistribution:
+        estimate = self._site(label).estimate
+        return score_table(self.model, estimate, Chunks(self.model.table, rows))
+
+    def _site(self, label: Hashable) -> Inferred:
+        if label not in self.sites:
+            raise ValueError(
+                f"the domain {label!r} was not there when the rows were read for the first time: "
+                "the table was changed meanwhile, run it again"
+            )
+        return self.sites[label]
 
 
 def _by_site(frame: pd.DataFrame, sample_domain: Any) -> list[tuple[Hashable, pd.DataFrame]]:

@@ -9,12 +9,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
 from ..data.chunks import Chunks
-from ..data.layout import encode
 from ..data.rows import RowEncoder
 from ..inference import uncertainty
 from ..inference.combination import EXPERTS
@@ -22,10 +20,10 @@ from ..inference.evidence import Evidence, add_rows, gather
 from ..inference.fitted import Fit
 from ..inference.novelty import is_novel
 from ..inference.one_row import OneRow
-from ..inference.prediction import LabelDistribution, score_rows
+from ..inference.prediction import LabelDistribution
 from ..inference.site import KnownSite
 from ..inference.site_mechanisms import mechanisms_at
-from ..inference.uncertainty import Spread, probability_interval
+from ..inference.uncertainty import Spread
 from ..model.constants import EFFECT_ROWS
 from .base import MixedTableEstimator
 from .checks import NEW_DOMAIN, as_frame, site_label
@@ -36,23 +34,47 @@ from .notices import (
     warn_of_outsiders,
     warn_of_unknown_values,
 )
-from .sites import interval_of, numbers_of, probabilities_of
 
 
 class SiteModel(MixedTableEstimator):
     """A fitted estimator at one site.
 
+    What it predicts follows the estimator. Numbers: `predict(X, return_std=False)` and
+    `predict_interval(X, coverage=0.9)`, lower and upper ends in an array of shape (rows, 2).
+    Classes: `predict(X)`, `predict_proba(X)`, `predict_log_proba(X)`, and
+    `predict_interval(X, coverage=0.9)`, lower and upper ends of the probability of every class in
+    an array of shape (rows, classes, 2).
+
     Parameters
     ----------
-    estimator : a fitted DAPDAG estimator, which stays as it is.
+    estimator : fitted DAPDAG estimator
+        It stays as it is.
 
     Attributes
     ----------
-    environment_ : DataFrame of one row, as `estimator.environment` gives it.
-    expert_weights_ : share of each expert in the predictions at this site.
-    mechanisms_ : DataFrame, one row for the label and each of its children in the graph: how its
-        mechanism at this site differs from the sources', see `docs/sites.md`.
-    n_rows_, n_labels_ : rows of the site that were seen, and how many of their labels.
+    environment_ : DataFrame
+        One row, as `estimator.environment` gives it.
+    expert_weights_ : Series
+        Share of each expert in the predictions at this site.
+    mechanisms_ : DataFrame
+        One row for the label and for each of its children in the graph: how its mechanism at this
+        site differs from the sources' (see `docs/sites.md`).
+    n_rows_ : int
+        Rows of the site that were seen.
+    n_labels_ : int
+        How many of them had a label.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> site = model.at(split.X_target, split.y_target)
+    >>> site.n_rows_, site.n_labels_
+    (60, 60)
+    >>> site.predict_interval(split.X_target[:1]).shape
+    (1, 2)
     """
 
     estimator: Any
@@ -65,15 +87,35 @@ class SiteModel(MixedTableEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Infer the site from its rows; what was known of another one is forgotten.
 
-        `y` holds the labels that are known, NaN or None where one is not; it may be left out.
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of one site.
+        y : sequence, one per row, optional
+            Labels that are known, NaN or None where one is not. By default none is.
+
+        Returns
+        -------
+        self
+            The fitted site.
         """
         check_is_fitted(self.estimator)
         return self._add(None, X, y)
 
     def update(self, X: Any, y: Any = None) -> Self:
-        """Add rows of the same site: afterwards the site is known as if all rows had come at once.
+        """Add rows of the same site: afterwards it is known as if all rows had come at once.
 
-        Changes this object and returns it.
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Further rows of the site.
+        y : sequence, one per row, optional
+            Labels that are known, NaN or None where one is not. By default none is.
+
+        Returns
+        -------
+        self
+            This object, which was changed.
         """
         check_is_fitted(self)
         return self._add(self.known_.evidence, X, y)
@@ -95,31 +137,78 @@ class SiteModel(MixedTableEstimator):
     def mean_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """Interval of the mean label that these rows of the site will show.
 
-        Lower and upper end, of a number (2,), or of the share of each of `classes_` (classes, 2).
         It counts that sites differ, as left-out sources did, and the sampling of the rows' labels.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (rows, columns)
+            Rows of the site.
+        coverage : float, default=0.9
+            Share of the labels that the interval is to hold, between 0 and 1.
+
+        Returns
+        -------
+        array of shape (2,) or (classes, 2)
+            Lower and upper end for a number, or for the share of each of `classes_`.
         """
         model, site, label = self.known_.model, self.known_.estimate, self._label(X)
         spread = Spread.at(model, site, label, coverage)
         return self._in_units(uncertainty.mean_interval(model, site, label, spread))
+
+    def expected_score(self, coverage: float = 0.9) -> pd.DataFrame:
+        """How well the labels of this site's rows will be predicted, though none is known.
+
+        The intervals count how far such expectations were off at left-out sources, and the
+        sampling of labels.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability with which an interval is to hold its score, between 0 and 1.
+
+        Returns
+        -------
+        DataFrame
+            `expected`, `low` and `high` of every score: AUC, log-loss and Brier score of classes,
+            R² and RMSE of a number, and calibration in the large (log odds ratio of two classes,
+            mean error of a number).
+        """
+        known = self.known_
+        label = known.label_of_some(fewest=2)
+        about = known.model, known.estimate, label, known.evidence.n_rows, coverage
+        return uncertainty.expected_performance(*about)
 
     def expected_gain(self, n_labels: int) -> float:
         """What that many labels of this site are expected to gain, given how sites differ.
 
         R² of a number, nats of log-loss per row of classes, over no labels: by recalibration
         alone, so that more may be gained by many labels.
+
+        Parameters
+        ----------
+        n_labels : int
+            Number of labels, at least 0.
+
+        Returns
+        -------
+        float
+            R² of a number, nats of log-loss per row of classes.
         """
         known = self.known_
-        if not len(known.evidence.kept.key):
-            raise ValueError("no row of this site is here: ask where its rows are")
-        with compilation_cache():
-            label = score_rows(known.model, known.estimate, known.evidence.kept.head(EFFECT_ROWS))
+        label = known.label_of_some(most=EFFECT_ROWS)
         return uncertainty.expected_gain(known.model, known.estimate, label, n_labels)
 
     def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
         return standardised
 
     def save(self, path: Any) -> None:
-        """Write the model and the site to one file; `dapdag.load` reads it."""
+        """Write the model and the site to one file; `dapdag.load` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+        """
         from ..persistence import save
 
         check_is_fitted(self)
@@ -229,61 +318,3 @@ class SiteModel(MixedTableEstimator):
     def __sklearn_clone__(self) -> Self:
         """A site to be fitted anew, with the same fitted estimator."""
         return type(self)(self.estimator)
-
-
-class SiteRegressor(RegressorMixin, SiteModel):
-    """A site at which a number is predicted."""
-
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected label of every row; with `return_std` also its predictive standard deviation."""
-        mean, std = self._numbers(X)
-        return (mean, std) if return_std else mean
-
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
-        """Lower and upper end of the central predictive interval of every row: (rows, 2)."""
-        found = self._label(X)
-        return interval_of(self.known_.model, found, coverage)
-
-    def _in_units(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.known_.model.table.label.decode(standardised[:, None])
-
-    def _numbers(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found = self._label(X)
-        return numbers_of(self.known_.model, found)
-
-
-class SiteClassifier(ClassifierMixin, SiteModel):
-    """A site at which classes are predicted."""
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        return self.estimator.classes_
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of every row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each of `classes_` for every row."""
-        return probabilities_of(self._label(X))
-
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
-        """Lower and upper end of the probability of each class: (rows, classes, 2).
-
-        The interval is of the probability, not of the class: how far it may be off at this site,
-        as left-out sources were, and what members, E and experts disagree about.
-        """
-        check_is_fitted(self)
-        model, site = self.known_.model, self.known_.estimate
-        frame = self._checked(X)
-        rows = encode(model.table, *model.table.encode(frame), None)
-        with compilation_cache():
-            label = self.known_.score(frame)
-            spread = Spread.at(model, site, label, coverage)
-            return probability_interval(model, site, rows, label, spread)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of `predict_proba`."""
-        return np.log(self.predict_proba(X))

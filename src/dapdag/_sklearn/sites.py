@@ -127,7 +127,7 @@ class Sites:
         if not self.frame.isna().to_numpy().any():
             return self.frame.copy()
         for name, site in zip(self.labels, self.sites, strict=True):
-            warn_of_unmeasured(site.X, name)
+            warn_of_unmeasured(list(site.X), site.X.notna().to_numpy().sum(0), name)
         with compilation_cache():
             filled = self._in_order([impute(site) for site in self.sites])
         return completed(self.model.table, self.frame, filled)

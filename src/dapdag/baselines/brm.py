@@ -6,9 +6,11 @@ to predict the label alone.
 
 from typing import Any, ClassVar
 
+from .._sklearn.descriptions import described_as
 from .._sklearn.mixins import WithEnvironments
 from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
+from ..estimators import DAPDAGRegressor
 from ..training import form
 from .rows import sources_only
 
@@ -65,18 +67,24 @@ class _BRM(WithEnvironments):
         return sources_only(sample)
 
 
+@described_as(
+    DAPDAGRegressor, attributes=("source_environments_", "history_", "n_epochs_", "record_")
+)
 class BRMRegressor(_BRM, NetworkRegressor):
     """Predict a number from the features and the site's environment E, without a graph.
 
     The label comes from the same predictors as DAPDAG's, fed with the features, E and E². (The
-    label's own filter, the other form of DAPDAG, is one of them without E².) Parameters and
-    attributes are those of `DAPDAGRegressor` that still mean something; rows of targets (negative
-    `sample_domain`) are left out at `fit`.
+    label's own filter, the other form of DAPDAG, is one of them without E².) Rows of
+    targets (negative `sample_domain`) are left out at `fit`.
     """
 
 
+@described_as(BRMRegressor)
 class BRMClassifier(_BRM, NetworkClassifier):
     """Predict a class from the features and the site's environment E, without a graph.
 
-    Parameters and attributes are those of `BRMRegressor`.
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from .._sklearn.descriptions import described_as
 from .._sklearn.mixins import WithGraph
 from .._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..data.sample import Sample
+from ..estimators import DAPDAGRegressor
 from ..training import form
 from .rows import pooled
 
@@ -75,10 +77,10 @@ class _CASTLE(WithGraph):
         return self._reconstruct(X, y)
 
 
+@described_as(DAPDAGRegressor, attributes=("adjacency_", "history_", "n_epochs_", "record_"))
 class CASTLERegressor(_CASTLE, NetworkRegressor):
     """Predict a number with a network that a graph over all variables regularises.
 
-    Parameters and attributes are those of `DAPDAGRegressor` that still mean something.
     `sample_domain` only says at `fit` which rows are unlabelled targets (negative integers), and
     those are left out.
 
@@ -88,8 +90,12 @@ class CASTLERegressor(_CASTLE, NetworkRegressor):
     """
 
 
+@described_as(CASTLERegressor)
 class CASTLEClassifier(_CASTLE, NetworkClassifier):
     """Predict a class with a network that a graph over all variables regularises.
 
-    Parameters and attributes are those of `CASTLERegressor`.
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """

@@ -2,8 +2,10 @@
 
 from typing import Any, ClassVar
 
+from .._sklearn.descriptions import described_as
 from .._sklearn.network import NetworkClassifier, NetworkEstimator, NetworkRegressor
 from ..data.sample import Sample
+from ..estimators import DAPDAGRegressor
 from ..training import form
 from .rows import pooled
 
@@ -50,18 +52,23 @@ class PooledMLP(NetworkEstimator):
         return pooled(sample)
 
 
+@described_as(DAPDAGRegressor, attributes=("history_", "n_epochs_", "record_"))
 class MLPRegressor(PooledMLP, NetworkRegressor):
     """Predict a number with networks of two hidden layers trained on the pooled sources.
 
     As many networks as DAPDAG has for the label: `n_predictors` side by side in each of
-    `n_members`. Parameters are those of `DAPDAGRegressor` that still mean something.
+    `n_members`.
     `sample_domain` only says at `fit` which rows are unlabelled targets (negative integers), and
     those are left out.
     """
 
 
+@described_as(MLPRegressor)
 class MLPClassifier(PooledMLP, NetworkClassifier):
     """Predict a class with networks of two hidden layers trained on the pooled sources.
 
-    Parameters are those of `MLPRegressor`.
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """

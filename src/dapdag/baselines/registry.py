@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from .peers.weights import missing_weights
 from .search.grids import N_CANDIDATES, grid_of
 
 Task = Literal["regression", "classification"]
@@ -30,12 +31,26 @@ class Method:
 
     Attributes
     ----------
-    kind : ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
-        take instead; ``"adaptation"``, shallow methods of scikit-adaptation; ``"peers"``, boosting
-        by a user who knows of sites: with random effects, or with the sites' moments as columns;
+    name : str
+        Name for `make`.
+    title : str
+        Name in tables and figures.
+    tasks : tuple of str
+        What it can predict.
+    needs_target : bool
+        `fit` wants the target's rows, without labels.
+    kind : {"ours", "paper", "practice", "adaptation", "peers", "site-aware"}
+        ``"ours"``; ``"paper"``, what the paper compares with; ``"practice"``, what a user would
+        take instead; ``"adaptation"``, shallow methods of scikit-adaptation; ``"peers"``, what
+        a user who knows of sites would set up: boosting with random effects, or boosting and TabPFN
+        with the sites' moments as columns;
         ``"site-aware"``, others with E of a row's site as columns.
-    needs_target : `fit` wants the target's rows, without labels.
-    packages : that must be installed beside dapdag's own.
+    make : callable
+        Builds the estimator.
+    packages : tuple of str
+        Packages that must be installed beside dapdag's own.
+    extra : str
+        Which of dapdag's optional dependencies has them.
     """
 
     name: str
@@ -45,10 +60,28 @@ class Method:
     kind: Kind
     make: Callable[..., Any] = field(repr=False)
     packages: tuple[str, ...] = ()
+    extra: str = "bench"
 
-    @property
-    def is_installed(self) -> bool:
-        return all(find_spec(package) is not None for package in self.packages)
+    def lacks(self, task: str) -> str | None:
+        """What the method would need to run here.
+
+        Parameters
+        ----------
+        task : {"regression", "classification"}
+            What is predicted.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if the method can run.
+        """
+        if task not in self.tasks:
+            return f"{self.name} is for {' and '.join(self.tasks)}, not for {task}"
+        absent = [package for package in self.packages if find_spec(package) is None]
+        if absent:
+            install = f"pip install 'dapdag[{self.extra}]'"
+            return f"{self.name} needs the package {absent[0]}: {install}"
+        return missing_weights(task) if self.extra == "foundation" else None
 
 
 def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) -> Any:
@@ -56,12 +89,27 @@ def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) 
 
     Parameters
     ----------
-    name : one of `METHODS`
-    task : ``"regression"`` or ``"classification"``
-    random_state : seed of the estimator
-    n_candidates : how many hyper-parameters are tried, by holding out source domains, before the
-        best is fitted. 1 takes the default without a search; at most `N_CANDIDATES`, for every
-        method.
+    name : str
+        One of `METHODS`.
+    task : {"regression", "classification"}
+        What is predicted.
+    random_state : int, default=0
+        Seed of the estimator, at least 0.
+    n_candidates : int, default=1
+        How many hyper-parameters are tried, by holding out source domains, before the best is
+        fitted. 1 takes the default without a search; at most `N_CANDIDATES`, for every method.
+
+    Returns
+    -------
+    estimator
+        Unfitted, with scikit-learn's interface.
+
+    Examples
+    --------
+    >>> from dapdag.baselines import registry
+    >>> model = registry.make("linear", "regression")
+    >>> hasattr(model, "predict")
+    True
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}; there are {', '.join(METHODS)}")
@@ -69,7 +117,20 @@ def make(name: str, task: str, *, random_state: int = 0, n_candidates: int = 1) 
 
 
 def available(task: str, kinds: Collection[str] | str | None = None) -> list[str]:
-    """Names of the methods for a task whose packages are installed, perhaps of some kinds only."""
+    """Names of the methods for a task that can run here, perhaps of some kinds only.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+        What is predicted.
+    kinds : str or collection of str, optional
+        Kinds of `Method` to keep. By default all.
+
+    Returns
+    -------
+    list of str
+        Names for `make`.
+    """
     _check_task(task)
     wanted = KINDS if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if unknown := [kind for kind in wanted if kind not in KINDS]:
@@ -77,7 +138,7 @@ def available(task: str, kinds: Collection[str] | str | None = None) -> list[str
     return [
         name
         for name, method in METHODS.items()
-        if task in method.tasks and method.kind in wanted and method.is_installed
+        if method.kind in wanted and method.lacks(task) is None
     ]
 
 
@@ -90,6 +151,7 @@ def _method(
     needs_target: bool = False,
     tasks: tuple[Task, ...] = TASKS,
     packages: tuple[str, ...] = (),
+    extra: str = "bench",
     **parameters: Any,
 ) -> Method:
     """`home` is the module and the start of the class's name: ``dapdag.estimators:DAPDAG``."""
@@ -116,7 +178,7 @@ def _method(
             random_state=random_state,
         )
 
-    return Method(name, title, tasks, needs_target, kind, build, packages)
+    return Method(name, title, tasks, needs_target, kind, build, packages, extra)
 
 
 def _check_task(task: str) -> None:
@@ -154,19 +216,25 @@ def _peer(model: str, title: str, site_moments: bool = False) -> Method:
         f"{title} with site moments" if site_moments else title,
         "peers",
         "dapdag.baselines.peers.estimators:Peer",
-        packages=(model,),
+        **_packages_of(model),
         model=model,
         site_moments=site_moments,
     )
 
 
-def _site_aware(model: str, title: str, packages: tuple[str, ...] = ()) -> Method:
+def _packages_of(model: str) -> dict[str, Any]:
+    if model == "tabpfn":
+        return {"packages": ("torch", "einops"), "extra": "foundation"}
+    return {} if model in ("linear", "boosting") else {"packages": (model,), "extra": "boosting"}
+
+
+def _site_aware(model: str, title: str) -> Method:
     return _method(
         f"{model}-env",
         f"{title} with E",
         "site-aware",
         "dapdag.baselines.site_aware:SiteAware",
-        packages=packages,
+        **_packages_of(model),
         estimator=model,
     )
 
@@ -219,8 +287,13 @@ METHODS: dict[str, Method] = {
         _peer("catboost", "CatBoost", site_moments=True),
         _peer("gpboost", "GPBoost"),
         _peer("gpboost", "GPBoost", site_moments=True),
+        _peer("tabpfn", "TabPFN"),
+        _peer("tabpfn", "TabPFN", site_moments=True),
         _site_aware("linear", "linear"),
         _site_aware("boosting", "gradient boosting"),
-        _site_aware("lightgbm", "LightGBM", ("lightgbm",)),
+        _site_aware("lightgbm", "LightGBM"),
+        _site_aware("catboost", "CatBoost"),
+        _site_aware("gpboost", "GPBoost"),
+        _site_aware("tabpfn", "TabPFN"),
     )
 }

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor, labelled_sources
+from .._sklearn.descriptions import described_as
 from .._sklearn.environment_features import EnvironmentFeatures
 from ..estimators import DAPDAGClassifier, DAPDAGRegressor
 
@@ -40,7 +41,10 @@ class _SiteAware(DomainEstimator):
         rows = self.features_.transform(sample.X.iloc[source], sample.domain[source])
         labelled, labels = labelled_sources(sample)
         kept = rows.iloc[np.searchsorted(source, labelled)].reset_index(drop=True)
-        self.estimator_ = self._unfitted().fit(kept, labels)
+        unfitted = self._unfitted()
+        knows = isinstance(unfitted, DomainEstimator)
+        sites = {"sample_domain": sample.domain[labelled]} if knows else {}
+        self.estimator_ = unfitted.fit(kept, labels, **sites)
         return self
 
     def _unfitted_features(self) -> EnvironmentFeatures:
@@ -68,16 +72,23 @@ class SiteAwareRegressor(_SiteAware, DomainRegressor):
 
     Parameters
     ----------
-    estimator : a scikit-learn estimator with `fit(X, y)`, or the name of a method of the registry.
-        It sees the table as it is, with the columns of `features` at its end.
-    features : what they are and by which estimator E is learned; None: E and its standard
+    estimator : scikit-learn estimator or str, default="linear"
+        An estimator with `fit(X, y)`, or the name of a method of the registry. It sees the table as
+        it is, with the columns of `features` at its end.
+    features : EnvironmentFeatures, optional
+        The columns, and the estimator by which E is learned. By default E and its standard
         deviation, by a `DAPDAGRegressor` with the fewest networks.
-    settings : parameters of the estimator.
-    random_state : of E, and of a method of the registry.
+    settings : mapping from str to value, optional
+        Parameters of the estimator. By default its own.
+    random_state : int, default=0
+        Seed of E, and of a method of the registry; at least 0.
 
     Attributes
     ----------
-    features_, estimator_ : both, fitted.
+    features_ : EnvironmentFeatures
+        The fitted features.
+    estimator_ : estimator
+        The fitted estimator.
     """
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
@@ -85,10 +96,14 @@ class SiteAwareRegressor(_SiteAware, DomainRegressor):
         return np.asarray(self.estimator_.predict(self._rows(X, sample_domain)), dtype=float)
 
 
+@described_as(SiteAwareRegressor)
 class SiteAwareClassifier(_SiteAware, DomainClassifier):
     """Predict a class by any estimator that is told E of each row's site.
 
-    Parameters and attributes are those of `SiteAwareRegressor`.
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:

@@ -126,6 +126,7 @@ def _finish(known: Any, site: str | None, output: Path, quiet: bool, as_json: bo
     elif not quiet:
         show_environments(known.estimator, environment)
         _show_mechanisms(known)
+        _show_scores(known)
         labels = f", {known.n_labels_:,} with a label" if known.n_labels_ else ""
         typer.echo(f"Wrote {output}: a site of {known.n_rows_:,} rows{labels}. Next:")
         typer.echo(f"  dapdag predict {output} ROWS.csv")
@@ -180,12 +181,16 @@ def of_one_site(rows: NewRows, site: str | None) -> Any:
     return rows.site == site
 
 
-def _records(known: Any) -> list[dict[str, Any]]:
-    """The site's mechanisms as plain values; what is not known is null."""
+def _records(table: Any) -> list[dict[str, Any]]:
+    """A table with its index as plain values; what is not known is null."""
     import json
 
-    table = known.mechanisms_.reset_index()
-    return list(json.loads(table.to_json(orient="records")))
+    return list(json.loads(table.reset_index().to_json(orient="records")))
+
+
+def _has_rows(known: Any) -> bool:
+    """Whether rows of the site are here that scores can be expected of."""
+    return len(known.known_.evidence.kept.key) > 1
 
 
 def _summary(known: Any, environment: Any, output: Path) -> dict[str, Any]:
@@ -194,7 +199,8 @@ def _summary(known: Any, environment: Any, output: Path) -> dict[str, Any]:
         "labels": known.n_labels_,
         "environment": environment_records(environment)[0],
         "expert_weights": {k: float(v) for k, v in known.expert_weights_.items()},
-        "mechanisms": _records(known),
+        "mechanisms": _records(known.mechanisms_),
+        "expected_score": _records(known.expected_score()) if _has_rows(known) else [],
         "output": str(output),
     }
 
@@ -219,3 +225,19 @@ def _show_mechanisms(known: Any) -> None:
     ]
     headers = ["variable", "", "label's effect", "", "shift"]
     print_table(headers, rows, title="Mechanisms, relative to the sources", numbers=[2, 4])
+
+
+def _show_scores(known: Any) -> None:
+    if not _has_rows(known):
+        return
+    from dapdag._runtime.text import score
+
+    from ._show import print_table
+
+    found = known.expected_score().dropna()
+    rows = [
+        [str(name).replace("_", " "), score(row["expected"]), score(row["low"]), score(row["high"])]
+        for name, row in found.iterrows()
+    ]
+    headers = ["score", "expected", "90 % from", "to"]
+    print_table(headers, rows, title="Expected performance at this site", numbers=[1, 2, 3])

@@ -238,10 +238,7 @@ def _estimators(methods: str, task: Any, settings: list[str], seed: int) -> dict
         if name in known:
             continue
         if name in registry.METHODS:
-            raise ValueError(
-                f"--methods {name}: it does not suit {task}, or needs a package that is not "
-                'installed: pip install "dapdag[bench]"'
-            )
+            raise ValueError(f"--methods {name}: {registry.METHODS[name].lacks(task)}")
         raise ValueError(
             f"--methods {name}: there is no such method; " + suggestion(name, known, "methods are")
         )

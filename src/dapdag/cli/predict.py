@@ -179,14 +179,25 @@ def _stream(
                 keep=_kept(kept, batches.plan),
                 float_format=PRECISION,
             )
-    except KeyboardInterrupt:
-        say(f"note: what is done is kept in {output}.partial; the same command goes on from there")
+    except (KeyboardInterrupt, OSError):
+        if Path(f"{output}.partial").exists() and not _from_pipe(batches.plan.files):
+            say(
+                f"note: what is done is kept in {output}.partial; the same command goes on from "
+                "there"
+            )
         raise
     if as_json:
         print_json(_summary(found.columns, found.n_rows, found.environments, output))
     elif not quiet:
         show_environments(fitted.estimator if at_site else fitted, found.environments)
         typer.echo(f"Wrote {output}: {found.n_rows:,} rows")
+
+
+def _from_pipe(files: list[Path]) -> bool:
+    """Whether rows came through a pipe, which nobody can read again."""
+    from dapdag.io.streams import is_stream
+
+    return any(is_stream(file) for file in files)
 
 
 def _tell_roles(model: Any, unused: list[str], rows: Any, domain: str | None) -> None:

@@ -18,7 +18,21 @@ TYPES = {"continuous": "number", "binary": "binary", "categorical": "category"}
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table, or the label: what `schema_`, record, report and cli show of it."""
+    """One column of the table, or the label: what `schema_`, record, report and cli show of it.
+
+    Attributes
+    ----------
+    name : hashable
+        Name.
+    kind : str
+        "continuous", "binary" or "categorical".
+    levels : tuple
+        Levels of a discrete column.
+    range : (float, float) or None
+        Smallest and largest number of the sources.
+    limits : (float, float) or None
+        Values beyond them count as their end.
+    """
 
     name: Hashable
     kind: str  # "continuous", "binary" or "categorical"

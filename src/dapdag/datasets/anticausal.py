@@ -86,34 +86,34 @@ def make_anticausal_domains(
 
     Parameters
     ----------
-    n_domains
+    n_domains : int, default=8
         Number of sources, labelled 0, 1, ….
-    n_targets
+    n_targets : int, default=1
         Number of targets. Their labels follow those of the sources, and ``data.targets`` lists
         them; ``data.leave_out(target)`` keeps the other targets out of the sources.
-    n_samples
+    n_samples : int or sequence of int, default=500
         Rows per domain: one number, or one for each source and target.
-    task
+    task : {"regression", "classification"}, default="classification"
         ``"regression"``: Y has variance 1. ``"classification"``: Y is 0 or 1.
-    mode
+    mode : {"as_sources", "reversed", "absent", "same", "intercept"}, default="reversed"
         S at the targets: ``"as_sources"``, drawn like those; ``"reversed"``, −1, their mean with
-        the sign turned; ``"absent"``, 0. ``"same"``: 1 at every site. ``"intercept"``: as
-        sources, and the intercept of Y differs by site, too.
-    n_causes, n_effects
+        the sign turned; ``"absent"``, 0. ``"same"``: 1 at every site. ``"intercept"``: as sources,
+        and the intercept of Y differs by site, too.
+    n_causes, n_effects : int, default=2
         Number of features cause1, cause2, … and effect1, effect2, ….
-    effects
+    effects : {"numeric", "binary", "mixed"}, default="numeric"
         ``"numeric"``, ``"binary"``, or ``"mixed"``: every second one binary.
-    spread
+    spread : float, default=0.95
         S of a source ~ U(1 − spread, 1 + spread); below 1.
-    effect_size
+    effect_size : float, optional
         Absolute slope of the effects (of a binary effect: of its logit) on the label at S = 1, in
         standard deviations of their noise. By default it depends on task and effect.
-    target_strength
+    target_strength : float or sequence of float, optional
         S of every target in place of the mode's, for all effects or one value per effect.
-    intercept_scale
+    intercept_scale : float, optional
         Standard deviation of the label's intercept in mode ``"intercept"``; by default 0.4 in
         regression and 2 (of the logit) in classification.
-    random_state
+    random_state : int or numpy Generator, default=0
         Seed or generator.
 
     Returns
@@ -122,6 +122,13 @@ def make_anticausal_domains(
         ``env[domain]`` is a Series: the strength S of each effect by its name, and the label's
         intercept as ``"Y"``. In the graph, the attribute ``perturbed`` marks the variables whose
         mechanism differs between domains.
+
+    Examples
+    --------
+    >>> from dapdag.datasets import make_anticausal_domains
+    >>> data = make_anticausal_domains(n_domains=3, n_samples=50, mode="reversed")
+    >>> data.sources, data.targets
+    ([0, 1, 2], (3,))
     """
     check_choice("task", task, TASKS)
     check_choice("mode", mode, MODES)

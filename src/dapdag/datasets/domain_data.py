@@ -19,7 +19,27 @@ Task = Literal["regression", "classification"]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Labelled sources and the domain left out of them."""
+    """Labelled sources and the domain left out of them.
+
+    Attributes
+    ----------
+    X : DataFrame
+        Features of the sources.
+    y : Series
+        Labels of the sources.
+    sample_domain : array
+        Domain of every row of the sources.
+    X_target : DataFrame
+        Features of the domain left out.
+    y_target : Series
+        Its labels.
+    sample_weight : array
+        Weights of the sources' rows; None if all count alike.
+    groups : array
+        Groups of the sources' rows; None if every row is on its own.
+    weight_target : array
+        Weights of the target's rows; None if all count alike.
+    """
 
     X: pd.DataFrame
     y: pd.Series
@@ -48,23 +68,35 @@ class DomainData:
 
     Parameters
     ----------
-    X, y, sample_domain
-        Features, label (named) and domain label of every row.
-    env
+    X : DataFrame
+        Features of every row.
+    y : Series
+        Label of every row, with a name.
+    sample_domain : array
+        Domain label of every row.
+    task : {"regression", "classification"}
+        What the label is.
+    name : str
+        Short name.
+    description : str, default=""
+        One sentence about the data.
+    licence : str, default=""
+        Terms under which they may be used.
+    env : mapping from domain to value, optional
         True E of a domain, by its label: a float, or an array or named Series when E has several
         dimensions. Empty when unknown.
-    graph
-        True DAG over the features and the label; the node attribute ``perturbed`` says whether
-        E acts on that variable. None when unknown.
-    conditional
+    graph : networkx.DiGraph, optional
+        True DAG over the features and the label; the node attribute ``perturbed`` says whether E
+        acts on that variable. None when unknown.
+    conditional : callable, optional
         Function of the feature values and E (one per row) that returns the mean and the standard
         deviation of the label given both. None when unknown.
-    targets
-        Domains that are meant to be predicted, never to be trained on. Empty when any may be
-        left out.
-    sample_weight, groups
-        How much every row counts, at least 0, and what it belongs to, such as a patient. None:
-        all rows count alike; every row is on its own.
+    targets : tuple, optional
+        Domains that are meant to be predicted, never to be trained on. Empty when any may be left
+        out.
+    sample_weight, groups : array, optional
+        How much every row counts, at least 0, and what it belongs to, such as a patient. None: all
+        rows count alike; every row is on its own.
     """
 
     X: pd.DataFrame
@@ -94,18 +126,47 @@ class DomainData:
 
     @property
     def domains(self) -> list[Any]:
-        """Domain labels, in order of appearance."""
+        """Domain labels, in order of appearance.
+
+        Returns
+        -------
+        list
+            Labels of all domains.
+        """
         return list(pd.unique(self.sample_domain).tolist())
 
     @property
     def sources(self) -> list[Any]:
-        """Domains to train on: all but `targets`."""
+        """Domains to train on: all but `targets`.
+
+        Returns
+        -------
+        list
+            Labels of the domains to train on.
+        """
         return [domain for domain in self.domains if domain not in self.targets]
 
     def leave_out(self, domain: Hashable) -> Split:
         """One domain as the target, all others but `targets` as sources.
 
         Rows of the sources whose group has rows in the target are left out: it would not be new.
+
+        Parameters
+        ----------
+        domain : hashable
+            Label of the domain to leave out.
+
+        Returns
+        -------
+        Split
+            Labelled sources and the target.
+
+        Examples
+        --------
+        >>> from dapdag.datasets import make_regression_domains
+        >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+        >>> split.X.shape, split.X_target.shape
+        ((240, 7), (60, 7))
         """
         if domain not in self.domains:
             raise ValueError(f"Unknown domain {domain!r}; the domains are {self.domains}.")
@@ -134,16 +195,34 @@ class DomainData:
 
         Parameters
         ----------
-        X
+        X : DataFrame
             Rows with this data's feature columns, in any order, without missing values.
-        env
-            One value of E for all rows, or one per row; where E has several dimensions, these
-            are the columns of the latter.
+        env : array-like
+            One value of E for all rows, or one per row; where E has several dimensions, these are
+            the columns of the latter.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Expected label, or probability of class 1.
         """
         return self._moments(X, env)[0]
 
     def oracle_std(self, X: pd.DataFrame, env: ArrayLike) -> Array:
-        """Standard deviation of a continuous label given X and E."""
+        """Standard deviation of a continuous label given X and E.
+
+        Parameters
+        ----------
+        X : DataFrame
+            Rows with this data's feature columns, in any order, without missing values.
+        env : array-like
+            One value of E for all rows, or one per row.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Standard deviation of the label.
+        """
         if self.task != "regression":
             raise ValueError(f"oracle_std is for regression; the task of {self.name} is classes.")
         return self._moments(X, env)[1]

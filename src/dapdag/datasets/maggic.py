@@ -63,11 +63,19 @@ def load_maggic(
 
     Parameters
     ----------
-    path : a CSV or Parquet file with one row per patient and the columns `study` (name),
-        `survival_1y` (1 = alive after one year, 0 = not, empty = unknown) and those of
-        `MAGGIC_VARIABLES`; empty cells are missing values, further columns are ignored.
-    columns : the file's name of a column, by the name used here, where they differ.
-    variables : other variables to expect.
+    path : path-like
+        A CSV or Parquet file with one row per patient and the columns `study` (name), `survival_1y`
+        (1 = alive after one year, 0 = not, empty = unknown) and those of `MAGGIC_VARIABLES`; empty
+        cells are missing values, further columns are ignored.
+    columns : mapping from str to str, optional
+        The file's name of a column, by the name used here, where they differ.
+    variables : sequence of MaggicVariable, optional
+        Other variables to expect. By default those of the paper.
+
+    Returns
+    -------
+    DomainData
+        Table with missing cells, label and study of every row.
 
     Raises
     ------

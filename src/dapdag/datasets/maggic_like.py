@@ -104,15 +104,29 @@ def make_maggic_like(
 
     Parameters
     ----------
-    n_studies : number of studies, named S01, S02, ….
-    n_samples : patients per study, one number or one per study; by default the sizes of the
-        paper's ten studies, 66 to 663, repeated.
-    missing : mean share of missing cells; each study has a share of its own.
-    gaps : probability that a variable is missing in a whole study. At least one study has
-        each variable, and every study has at least half of them.
-    unlabelled : share of patients whose survival is unknown.
-    env_scale, env : E ~ N(0, env_scale²), one draw per study, or given values.
-    random_state : seed or generator.
+    n_studies : int, default=10
+        Number of studies, named S01, S02, …; at least 1.
+    n_samples : int or sequence of int, optional
+        Patients per study, one number or one per study; by default the sizes of the paper's ten
+        studies, 66 to 663, repeated.
+    missing : float, default=0.1
+        Mean share of missing cells, 0 to 1; each study has a share of its own.
+    gaps : float, default=0.1
+        Probability that a variable is missing in a whole study. At least one study has each
+        variable, and every study has at least half of them.
+    unlabelled : float, default=0.02
+        Share of patients whose survival is unknown.
+    env_scale : float, default=1.0
+        E ~ N(0, env_scale²), one draw per study; at least 0.
+    env : sequence of float, optional
+        E of each study instead of drawing it.
+    random_state : int or numpy Generator, default=0
+        Seed or generator.
+
+    Returns
+    -------
+    DomainData
+        Table with missing cells, label and study of every row.
     """
     for name, share in (("missing", missing), ("gaps", gaps), ("unlabelled", unlabelled)):
         if not 0 <= share < 1:

@@ -31,21 +31,31 @@ def prepare_studies(
 
     Parameters
     ----------
-    data : studies as domains, NaN where cells and labels are missing.
-    n_studies : how many to keep: those that lacked the fewest features, then those with the
-        smaller share of missing cells. All by default; all of them help the imputation.
-    imputer : has ``fit_transform(DataFrame) -> DataFrame``; MissForest by default. It never sees
-        the label.
-    min_observed : in a study with fewer values of a feature (and fewer than rows) the feature
-        counts as missing: too few values to fit a forest.
-    standardise : mean 0 and variance 1 for features that are neither binary nor categories, over
-        all selected studies together, so that the shift between them stays.
-    random_state, n_jobs : seed of MissForest, and trees it grows at once; an imputer that is
-        given has its own.
+    data : DomainData
+        Studies as domains, NaN where cells and labels are missing.
+    n_studies : int, optional
+        How many to keep: those that lacked the fewest features, then those with the smaller share
+        of missing cells. All by default; all of them help the imputation.
+    imputer : object, optional
+        Has ``fit_transform(DataFrame) -> DataFrame``; MissForest by default. It never sees the
+        label.
+    min_observed : int, default=10
+        In a study with fewer values of a feature (and fewer than rows) the feature counts as
+        missing: too few values to fit a forest.
+    standardise : bool, default=True
+        Mean 0 and variance 1 for features that are neither binary nor categories, over all selected
+        studies together, so that the shift between them stays.
+    random_state : int, default=0
+        Seed of MissForest, and trees it grows at once; an imputer that is given has its own.
+    n_jobs : int, optional
+        Seed of MissForest, and trees it grows at once; an imputer that is given has its own.
 
     Returns
     -------
-    The prepared data, and a report of what was dropped, imputed and borrowed in each study.
+    DomainData
+        The prepared data.
+    StudyReport
+        What was dropped, imputed and borrowed in each study.
     """
     _check(data, n_studies)
     labelled = _labelled(data)

@@ -73,24 +73,39 @@ def make_random_sem_domains(
 
     Parameters
     ----------
-    n_variables
-        Number of variables X1, X2, …, whose names do not follow the causal order.
-    n_edges
-        Expected number of edges of the Erdős-Rényi DAG; by default ``n_variables``, or all
-        pairs if there are fewer.
-    noise
-        Standard deviation of every ε.
-    env_share
-        Share of the variables on which E acts.
-    hidden
-        Width of each equation's hidden layer.
-    activation
-        ``"tanh"``, ``"sigmoid"``, ``"relu"`` or ``"elu"``.
-    label
+    n_variables : int, default=10
+        Number of variables X1, X2, …, at least 2; their names do not follow the causal order.
+    n_edges : float, optional
+        Expected number of edges of the Erdős-Rényi DAG; by default ``n_variables``, or all pairs if
+        there are fewer.
+    n_domains : int, default=10
+        Number of domains, labelled 0, 1, …; at least 1.
+    n_samples : int or sequence of int, default=500
+        Rows per domain: one number, or one per domain.
+    noise : float, default=1.0
+        Standard deviation of every ε, positive.
+    env_scale : float, default=1.0
+        E ~ N(0, env_scale²), one draw per domain; at least 0.
+    env_share : float, default=0.5
+        Share of the variables on which E acts, 0 to 1.
+    hidden : int, default=8
+        Width of each equation's hidden layer, at least 1.
+    activation : {"tanh", "sigmoid", "relu", "elu"}, default="tanh"
+        Activation of the hidden layer.
+    label : str, optional
         Variable to predict; by default one that has parents, chosen at random.
-    n_domains, n_samples, env_scale, env, poisson_sizes, random_state
-        As in :func:`make_regression_domains`. The graph and its equations do not depend on the
-        number and size of the domains.
+    env : sequence of float, optional
+        E of each domain instead of drawing it.
+    poisson_sizes : bool, default=False
+        Draw each size from Pois(n_samples), but at least 1.
+    random_state : int or numpy Generator, default=0
+        Seed or generator. The graph and its equations do not depend on the number and size of the
+        domains.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
     """
     check_positive("noise", noise)
     check_choice("activation", activation, list(ACTIVATIONS))

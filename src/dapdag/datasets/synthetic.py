@@ -103,25 +103,37 @@ def make_regression_domains(
 
     Parameters
     ----------
-    n_domains
-        Number of domains, labelled 0, 1, ….
-    n_samples
+    n_domains : int, default=10
+        Number of domains, labelled 0, 1, …; at least 1.
+    n_samples : int or sequence of int, default=500
         Rows per domain: one number, or one per domain.
-    noise
-        Standard deviation of every ε.
-    env_scale
-        E ~ N(0, env_scale²), one draw per domain.
-    variant
+    noise : float, default=1.0
+        Standard deviation of every ε, positive.
+    env_scale : float, default=1.0
+        E ~ N(0, env_scale²), one draw per domain; at least 0.
+    variant : {"paper", "author"}, default="paper"
         Equations of the ``"paper"`` or of its ``"author"``'s code.
-    env
-        E of each domain instead of drawing it; ``"author-grid"`` for the first ``n_domains`` of
-        the author's ten values from -3.01 to 3.29.
-    label
+    env : sequence of float, or str, optional
+        E of each domain instead of drawing it; ``"author-grid"`` for the first ``n_domains`` of the
+        author's ten values from -3.01 to 3.29.
+    label : str, default="Y"
         Variable to predict; all others become features.
-    poisson_sizes
+    poisson_sizes : bool, default=False
         Draw each size from Pois(n_samples), but at least 1.
-    random_state
+    random_state : int or numpy Generator, default=0
         Seed or generator.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
+
+    Examples
+    --------
+    >>> from dapdag.datasets import make_regression_domains
+    >>> data = make_regression_domains(n_domains=3, n_samples=[50, 20, 30])
+    >>> data.X.shape, data.domains
+    ((100, 7), [0, 1, 2])
     """
     check_choice("variant", variant, VARIANTS)
     check_positive("noise", noise)
@@ -156,13 +168,39 @@ def make_classification_domains(
 ) -> DomainData:
     """Simulate the paper's patients: age X1 (a count), X2 to X8 and survival Y (0 or 1).
 
-    Parameters are those of :func:`make_regression_domains`, except
+    Parameters
+    ----------
+    n_domains : int, default=10
+        Number of domains, labelled 0, 1, …; at least 1.
+    n_samples : int or sequence of int, default=500
+        Rows per domain: one number, or one per domain.
+    noise : float, optional
+        Standard deviation of the log survival time, positive; by default 1 for the paper, 1.5 for
+        the author.
+    env_scale : float, default=1.0
+        E ~ N(0, env_scale²), one draw per domain; at least 0.
+    variant : {"paper", "author"}, default="paper"
+        Equations of the ``"paper"`` or of its ``"author"``'s code.
+    env : sequence of float, or str, optional
+        E of each domain instead of drawing it; ``"author-grid"`` for the author's values.
+    label : str, default="Y"
+        Variable to predict, any binary one: all but X1.
+    poisson_sizes : bool, default=False
+        Draw each size from Pois(n_samples), but at least 1.
+    random_state : int or numpy Generator, default=0
+        Seed or generator.
 
-    noise
-        Standard deviation of the log survival time; by default 1 for the paper, 1.5 for the
-        author.
-    label
-        Any binary variable: all but X1.
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
+
+    Examples
+    --------
+    >>> from dapdag.datasets import make_classification_domains
+    >>> data = make_classification_domains(n_domains=3, n_samples=50)
+    >>> sorted(data.y.unique().tolist())
+    [0, 1]
     """
     check_choice("variant", variant, VARIANTS)
     if noise is None:

@@ -5,6 +5,7 @@ of a site can be summarised where they are, and summaries add up to that of the 
 """
 
 from .noise import DELTA
+from .partitions import environment, graph_statistics, impute, predict
 from .site import adapt, describe
 from .summary import FEWEST_ROWS, SiteSummary, is_summary, read_summary, summarise
 
@@ -14,7 +15,11 @@ __all__ = [
     "SiteSummary",
     "adapt",
     "describe",
+    "environment",
+    "graph_statistics",
+    "impute",
     "is_summary",
+    "predict",
     "read_summary",
     "summarise",
 ]

@@ -32,17 +32,36 @@ def adapt(model: Any, summary: SiteSummary, X: Any = None) -> SiteModel:
 
     Parameters
     ----------
-    model : the fitted DAPDAG estimator that the site was summarised with.
-    summary : of the site; summaries of its parts are added before (`sum(parts)`).
-    X : rows of the site that are here, if any: at one of the parts that were summarised. E is then
-        that of the whole site, and mechanisms and weights are estimated on these rows, as
-        `model.at` does it. Without them the means of what the parts found are taken, or what holds
-        at the sources on average where they said nothing (a summary with noise).
+    model : fitted DAPDAG estimator
+        The fitted DAPDAG estimator that the site was summarised with.
+    summary : SiteSummary
+        Of the site; summaries of its parts are added before (`sum(parts)`).
+    X : DataFrame or array of shape (rows, columns), optional
+        Rows of the site that are here: at one of the parts that were summarised. E is then that of
+        the whole site, and mechanisms and weights are estimated on these rows, as `model.at` does
+        it. Without them the means of what the parts found are taken, or what holds at the sources
+        on average where they said nothing (a summary with noise).
+
+    Returns
+    -------
+    SiteModel
+        The site, ready to predict rows of it.
 
     Raises
     ------
     ValueError
         If the summary is of another model.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> from dapdag.distributed import adapt, summarise
+    >>> site = adapt(model, summarise(model, split.X_target))
+    >>> site.predict(split.X_target).shape
+    (60,)
     """
     check_is_fitted(model)
     if not isinstance(model, WithEnvironments):
@@ -65,9 +84,19 @@ def adapt(model: Any, summary: SiteSummary, X: Any = None) -> SiteModel:
 def describe(model: Any, summary: SiteSummary) -> pd.DataFrame:
     """Columns of a summarised site beside the sources'.
 
-    One row per column, and per level of a discrete one: how many values the summary tells of, mean
-    and sd of numbers or the share of the level, and how far the column differs from the sources
-    together, in standard deviations. Columns with too few values have NaN.
+    Parameters
+    ----------
+    model : fitted DAPDAG estimator
+        The one that the site was summarised with.
+    summary : SiteSummary
+        Of the site.
+
+    Returns
+    -------
+    DataFrame
+        One row per column, and per level of a discrete one: how many values the summary tells of,
+        mean and sd of numbers or the share of the level, and how far the column differs from the
+        sources together, in standard deviations. Columns with too few values have NaN.
     """
     _check(model, summary)
     table, record = model.fitted_.model.table, model.record_

@@ -43,13 +43,19 @@ class SiteSummary:
 
     Attributes
     ----------
-    model : fingerprint of the fitted model; summaries of different models cannot be added.
-    n_rows : rows that were summarised.
-    totals : named arrays, each a sum over rows: the encoder's two sums; number, sum and sum of
-        squares of the values of every column; and what the site inferred about its mechanisms,
-        multiplied by its rows.
-    epsilon, delta : differential privacy of each row against who sees this summary alone; infinite
-        and 0 if no noise was added.
+    model : str
+        Fingerprint of the fitted model; summaries of different models cannot be added.
+    n_rows : int
+        Rows that were summarised.
+    totals : mapping from str to array
+        Named arrays, each a sum over rows: the encoder's two sums; number, sum and sum of squares
+        of the values of every column; and what the site inferred about its mechanisms, multiplied
+        by its rows.
+    epsilon : float
+        ε of the differential privacy of each row against who sees this summary alone; infinite if
+        no noise was added.
+    delta : float
+        Value δ that belongs to it; 0 if no noise was added.
     """
 
     model: str
@@ -81,7 +87,13 @@ class SiteSummary:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def to_json(self) -> str:
-        """A text that `from_json` reads back to the bit."""
+        """A text that `from_json` reads back to the bit.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         noisy = math.isfinite(self.epsilon)
         about = {
             "format": FORMAT,
@@ -98,6 +110,16 @@ class SiteSummary:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The summary again.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+
+        Returns
+        -------
+        SiteSummary
+            The summary.
 
         Raises
         ------
@@ -134,12 +156,29 @@ class SiteSummary:
         return cls(model, n_rows, totals, float(about["epsilon"]), float(about["delta"]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file, as a whole or not at all."""
+        """Write `to_json` to a file, as a whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+        """
         atomic_write_text(path, self.to_json())
 
 
 def read_summary(path: str | os.PathLike[str]) -> SiteSummary:
-    """A summary from its file."""
+    """A summary from its file.
+
+    Parameters
+    ----------
+    path : path-like
+        What `SiteSummary.save` wrote.
+
+    Returns
+    -------
+    SiteSummary
+        The summary.
+    """
     try:
         return SiteSummary.from_json(Path(path).read_text("utf-8"))
     except ValueError as error:  # also what is not UTF-8
@@ -147,7 +186,18 @@ def read_summary(path: str | os.PathLike[str]) -> SiteSummary:
 
 
 def is_summary(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one of `SiteSummary.save`, by its first bytes."""
+    """Whether a file is one of `SiteSummary.save`, by its first bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        Any file.
+
+    Returns
+    -------
+    bool
+        True if it is a summary.
+    """
     if not Path(path).is_file():
         return False
     with Path(path).open("rb") as file:
@@ -167,15 +217,40 @@ def summarise(
 
     Parameters
     ----------
-    model : a fitted DAPDAG estimator.
-    X : rows of one site, or of a part of it.
-    min_rows : fewer rows are refused. Two summaries that differ by one row give that row away:
+    model : fitted DAPDAG estimator
+        A fitted DAPDAG estimator.
+    X : DataFrame or array of shape (rows, columns)
+        Rows of one site, or of a part of it.
+    min_rows : int, default=30
+        Fewer rows are refused; at least 1. Two summaries that differ by one row give that row away:
         send each row once, in batches, and add the batches up (docs/privacy.md).
-    epsilon, delta : add Gaussian noise to the sums of bounded contributions of the rows, so that
-        this summary is (epsilon, delta)-differentially private: two tables that differ in the
-        content of one row give nearly the same distribution of summaries. The number of rows is
-        not hidden. What the site would infer about its mechanisms is then left out.
-    random_state : of the noise; None, as it should be but in tests, takes the system's entropy.
+    epsilon : float, optional
+        Add Gaussian noise to the sums of bounded contributions of the rows, so that this summary is
+        (epsilon, delta)-differentially private: two tables that differ in the content of one row
+        give nearly the same distribution of summaries. Positive; by default there is no noise. The
+        number of rows is not hidden. What the site would infer about its mechanisms is then left
+        out.
+    delta : float, default=1e-06
+        Value δ of differential privacy, between 0 and 1.
+    random_state : int or numpy random generator, optional
+        Seed of the noise. None, as it should be but in tests, takes the system's entropy.
+
+    Returns
+    -------
+    SiteSummary
+        Sums over the rows.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> from dapdag.distributed import summarise
+    >>> early, late = split.X_target[:30], split.X_target[30:]
+    >>> whole = summarise(model, early) + summarise(model, late)
+    >>> whole.n_rows
+    60
     """
     check_is_fitted(model)
     if min_rows < FEWEST_VALUES:

@@ -22,6 +22,22 @@ def assess(
 
     The table is for `assessment_`: scores and, where the extra `clinical` is installed and the
     label is a number or has two classes, statistics by site and curves.
+
+    Parameters
+    ----------
+    estimator : DAPDAG estimator
+        Its settings are used; it stays as it is.
+    data : DomainData
+        Labelled rows of all sites.
+    progress : bool, optional
+        True shows a bar on a terminal.
+    n_jobs : int, default=1
+        Runs at a time, through joblib; -1 for one per core.
+
+    Returns
+    -------
+    DataFrame
+        Scores, statistics and curves in one table.
     """
     methods = {OWN: clone(estimator).set_params(verbose=0), **reference_models(data.task)}
     found = leave_one_domain_out(methods, data, progress=progress, n_jobs=n_jobs)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
+from dapdag.evaluate.layout import markdown_of, ordered, score_cells
 from dapdag.evaluate.metrics import METRICS, metrics_of, primary_metric
 
 if TYPE_CHECKING:
@@ -16,20 +16,28 @@ if TYPE_CHECKING:
 class Evaluation:
     """Scores of several methods on several targets.
 
+    Wherever a `metric` can be chosen, None is log-loss for classes and R² for numbers. Missing
+    values are left out of means.
+
     Attributes
     ----------
-    scores : one row per target, replicate, method and metric, with the columns target, replicate,
+    scores : DataFrame
+        One row per target, replicate, method and metric, with the columns target, replicate,
         method, metric, value, seconds (fit and prediction), outside and env_distance (where the
         method infers E; distance to the nearest source in standard deviations of the sources' E),
         and reason (why a value is missing).
-    targets : one row per target: n_rows, missing (share of cells), label_mean, and its distances
-        from the sources, smd and sinkhorn.
-    predictions : one row per labelled row of a target, replicate and method: target, replicate,
-        method, row (position in the data), label, and predicted or probability_CLASS for each
-        class.
-
-    Wherever a `metric` can be chosen, None is log-loss for classes and R² for numbers. Missing
-    values are left out of means.
+    task : str
+        "regression" or "classification".
+    name : str
+        Name of the data.
+    methods : tuple of str
+        Names of the methods, in the order given.
+    targets : DataFrame
+        One row per target: n_rows, missing (share of cells), label_mean, and its distances from the
+        sources, smd and sinkhorn.
+    predictions : DataFrame
+        One row per labelled row of a target, replicate and method: target, replicate, method, row
+        (position in the data), label, and predicted or probability_CLASS for each class.
     """
 
     scores: pd.DataFrame
@@ -46,14 +54,21 @@ class Evaluation:
 
         Parameters
         ----------
-        event : the class whose probability is validated, against all others; by default the
-            second of two.
-        threshold : probability from which one would treat, for the net benefit; by default the
-            share of events, in whole per cent.
-        replicate : which replicate's predictions; by default the first.
+        event : class label, optional
+            Class whose probability is validated, against all others. By default the second of two.
+        threshold : float, optional
+            Probability from which one would treat, for the net benefit, between 0 and 1. By default
+            the share of events, in whole per cent.
+        replicate : int, optional
+            Which replicate's predictions. By default the first.
+
+        Returns
+        -------
+        Validation
+            Statistics by site and over sites.
         """
+        from dapdag.evaluate.clinical.by_site import validation_of
         from dapdag.evaluate.clinical.outcomes import outcomes_of
-        from dapdag.evaluate.clinical.validation import validation_of
 
         if not len(self.predictions):
             raise ValueError(
@@ -66,20 +81,53 @@ class Evaluation:
         return validation_of(outcomes, self.task, self.name, event, threshold)
 
     def by_target(self, metric: str | None = None) -> pd.DataFrame:
-        """Mean over replicates: one row per target, one column per method."""
+        """Mean score over replicates.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+
+        Returns
+        -------
+        DataFrame
+            One row per target, one column per method.
+        """
         values = self._values(metric).groupby(["target", "method"], sort=False)["value"].mean()
-        return self._ordered(values.unstack("method"))
+        return ordered(self, values.unstack("method"))
 
     def sizes_by_target(self, metric: str | None = None) -> pd.DataFrame:
-        """`by_target`, without the sign where scores of opposite sign would cancel in a mean."""
+        """`by_target`, without the sign where scores of opposite sign would cancel in a mean.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+
+        Returns
+        -------
+        DataFrame
+            One row per target, one column per method.
+        """
         table = self.by_target(metric)
         return table.abs() if METRICS[self._metric(metric)].goal == 0 else table
 
     def summary(self, statistic: str = "mean") -> pd.DataFrame:
-        """Mean (or "median", …) over targets of every metric, one row per method.
+        """Every metric over targets.
 
         Of the signed calibration error it is the mean of the absolute values, as errors of opposite
-        sign would cancel. Also the mean seconds of a run, and in how many runs the method failed.
+        sign would cancel.
+
+        Parameters
+        ----------
+        statistic : str, default="mean"
+            Name of a pandas aggregation, such as "mean" or "median".
+
+        Returns
+        -------
+        DataFrame
+            One row per method: every metric, the mean seconds of a run, and in how many runs the
+            method failed.
         """
         columns = {
             metric: self.sizes_by_target(metric).agg(statistic)
@@ -97,11 +145,21 @@ class Evaluation:
     def paired(self, reference: str, metric: str | None = None) -> pd.DataFrame:
         """Every method against one, on the same targets; positive differences favour the method.
 
-        One row per other method: mean difference over targets, its standard error, number of
-        targets, and on how many the method is better.
+        Parameters
+        ----------
+        reference : str
+            Name of the method to compare with.
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+
+        Returns
+        -------
+        DataFrame
+            One row per other method: mean difference over targets, its standard error, number of
+            targets, and on how many the method is better.
         """
         gain = self._gain(reference, metric).groupby(["target", "method"], sort=False).mean()
-        table = self._ordered(gain.unstack("method")).drop(columns=reference)
+        table = ordered(self, gain.unstack("method")).drop(columns=reference)
         return pd.DataFrame(
             {
                 "difference": table.mean(),
@@ -112,9 +170,20 @@ class Evaluation:
         )
 
     def paired_by_target(self, reference: str, metric: str | None = None) -> pd.DataFrame:
-        """Like `paired`, target by target; the standard error is over replicates.
+        """Every method against one, target by target; the standard error is over replicates.
 
-        Also whether the method found the target's E outside the sources' (in most replicates).
+        Parameters
+        ----------
+        reference : str
+            Name of the method to compare with.
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+
+        Returns
+        -------
+        DataFrame
+            One row per target and other method; also whether the method found the target's E
+            outside the sources' (in most replicates).
         """
         gain = self._gain(reference, metric)
         groups = gain[gain.index.get_level_values("method") != reference].groupby(
@@ -132,54 +201,89 @@ class Evaluation:
         return found.assign(outside=(share > 0.5).astype(object).where(share.notna(), None))
 
     def target_ranks(self, metric: str | None = None) -> pd.DataFrame:
-        """Rank of every method on every target, 1 for the best; a method that failed is last."""
+        """Rank of every method on every target, 1 for the best; a method that failed is last.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+
+        Returns
+        -------
+        DataFrame
+            One row per target, one column per method.
+        """
         name = self._metric(metric)
         merit = METRICS[name].merit(self.by_target(metric)).dropna(how="all")
         return merit.rank(axis=1, ascending=False, na_option="bottom")
 
     def ranks(self, metric: str | None = None) -> pd.Series:
-        """Mean rank over targets, best first."""
+        """Mean rank over targets, best first.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+
+        Returns
+        -------
+        Series
+            Mean rank of every method.
+        """
         return self.target_ranks(metric).mean().sort_values().rename("mean rank")
 
     def table(
         self, metric: str | None = None, digits: int = 3, distance: str | None = "sinkhorn"
     ) -> pd.DataFrame:
-        """A row per target, a column per method, "mean (sd)" over replicates, as the paper shows.
+        """Scores as the paper shows them: "mean (sd)" over replicates.
 
-        The target's distance from the sources stands behind its name, where known.
+        Parameters
+        ----------
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+        digits : int, default=3
+            Digits after the point, 0 or more.
+        distance : str, default="sinkhorn"
+            Column of `targets` with the distance from the sources, which stands behind the target's
+            name where known; None for none.
+
+        Returns
+        -------
+        DataFrame
+            One row per target, one column per method, as text.
         """
-        groups = self._values(metric).groupby(["target", "method"], sort=False)["value"]
-        mean = self._ordered(groups.mean().unstack("method"))
-        sd = self._ordered(groups.std().unstack("method"))
-        cells = pd.DataFrame(
-            [
-                [_cell(m, s, digits) for m, s in zip(mean.loc[t], sd.loc[t], strict=True)]
-                for t in mean.index
-            ],
-            index=[self._with_distance(t, distance) for t in mean.index],
-            columns=mean.columns,
-        )
-        cells.index.name = "target"
-        return cells
+        return score_cells(self, self._values(metric), digits, distance)
 
     def markdown(
         self, metric: str | None = None, digits: int = 3, distance: str | None = "sinkhorn"
     ) -> str:
-        """`table` as text, the best of each row in bold."""
-        cells = self.table(metric, digits, distance)
-        best = self.target_ranks(metric) == 1
-        lines = [f"| target | {' | '.join(map(str, cells.columns))} |"]
-        lines.append("|---" * (cells.shape[1] + 1) + "|")
-        for target, (shown, row) in zip(
-            self.by_target(metric).index, cells.iterrows(), strict=True
-        ):
-            bold = best.loc[target] if target in best.index else pd.Series(False, cells.columns)
-            texts = [f"**{row[m]}**" if bold[m] else row[m] for m in cells.columns]
-            lines.append(f"| {shown} | {' | '.join(texts)} |")
-        return "\n".join(lines)
+        """`table` as text, the best of each row in bold.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name in `dapdag.evaluate.METRICS`. By default log-loss for classes and R² for numbers.
+        digits : int, default=3
+            Digits after the point, 0 or more.
+        distance : str, default="sinkhorn"
+            As in `table`.
+
+        Returns
+        -------
+        str
+            A table in Markdown.
+        """
+        cells, best = self.table(metric, digits, distance), self.target_ranks(metric) == 1
+        return markdown_of(cells, best, self.by_target(metric).index)
 
     def undefined(self) -> pd.DataFrame:
-        """Why values are missing, and how many."""
+        """Why values are missing, and how many.
+
+        Returns
+        -------
+        DataFrame
+            One row per metric and reason.
+        """
         missing = self.scores[self.scores["value"].isna()]
         keys = ["method", "target", "metric", "reason"]
         return missing.groupby(keys, sort=False).size().rename("values").reset_index()
@@ -206,25 +310,9 @@ class Evaluation:
         gain = merit.sub(merit[reference], axis=0)
         return pd.Series(gain.stack()).dropna()
 
-    def _ordered(self, table: pd.DataFrame) -> pd.DataFrame:
-        columns = [m for m in self.methods if m in table.columns]
-        rows = [t for t in self.targets.index if t in table.index]
-        return table.loc[rows, columns]
-
-    def _with_distance(self, target: Any, distance: str | None) -> str:
-        if distance not in self.targets.columns or np.isnan(self.targets.loc[target, distance]):
-            return str(target)
-        return f"{target} ({self.targets.loc[target, distance]:.3g})"
-
     def __repr__(self) -> str:
         replicates = self.scores["replicate"].nunique()
         return (
             f"Evaluation({self.name!r}, {self.task}, {len(self.targets)} targets, {replicates} "
             f"replicate(s), methods: {', '.join(self.methods)})"
         )
-
-
-def _cell(mean: float, sd: float, digits: int) -> str:
-    if np.isnan(mean):
-        return "-"
-    return f"{mean:.{digits}f}" + ("" if np.isnan(sd) else f" ({sd:.{digits}f})")

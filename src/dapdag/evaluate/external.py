@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from dapdag._runtime.text import quoted
+from dapdag.evaluate.clinical.by_site import usual_threshold, validation_of
 from dapdag.evaluate.clinical.outcomes import outcomes_of
-from dapdag.evaluate.clinical.validation import Validation, usual_threshold, validation_of
+from dapdag.evaluate.clinical.validation import Validation
 from dapdag.evaluate.prediction import accepts
 from dapdag.evaluate.references import CONSTANT
 
@@ -32,13 +33,37 @@ def validate(
 
     Parameters
     ----------
-    model : a fitted classifier or regressor.
-    X, y : features and outcomes; missing outcomes are None or NaN.
-    sample_domain : the site of every row; None means that all rows are one.
-    event : the class whose probability is validated; by default the second of two.
-    threshold : probability from which one would treat, for the net benefit; by default the sources'
-        share of events, where the model knows it, else that in `y`, in whole per cent.
-    name : what the model is called in tables and figures.
+    model : fitted classifier or regressor
+        Any with scikit-learn's interface.
+    X : DataFrame or array of shape (rows, columns)
+        Rows of new sites.
+    y : sequence, one per row
+        Outcomes; missing ones are None or NaN.
+    sample_domain : sequence of labels, one per row, optional
+        The site of every row; None means that all rows are one.
+    event : class label, optional
+        The class whose probability is validated; by default the second of two.
+    threshold : float, optional
+        Probability from which one would treat, for the net benefit, between 0 and 1. By default the
+        sources' share of events, where the model knows it, else that in `y`, in whole per cent.
+    name : str, default="model"
+        What the model is called in tables and figures.
+
+    Returns
+    -------
+    Validation
+        Statistics by site and over sites.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from dapdag.datasets import make_regression_domains
+    >>> from dapdag.evaluate import validate
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = Ridge().fit(split.X, split.y)
+    >>> found = validate(model, split.X_target, split.y_target)
+    >>> list(found.sites["statistic"].unique())
+    ['r2', 'rmse', 'calibration_in_the_large', 'calibration_slope']
     """
     label = pd.Series(np.asarray(y)).reset_index(drop=True)
     n = len(X)

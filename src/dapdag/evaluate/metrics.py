@@ -17,7 +17,19 @@ SMALLEST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True)
 class Metric:
-    """What a score is called, and where it should be: as high or as low as can be, or at a goal."""
+    """What a score is called, and where it should be: as high or as low as can be, or at a goal.
+
+    Attributes
+    ----------
+    title : str
+        Name in tables and figures.
+    task : str
+        "regression" or "classification".
+    goal : float
+        Where it should be: ∞ as high as can be, −∞ as low as can be, or a value.
+    short : str
+        Name in narrow tables, if it has a shorter one.
+    """
 
     title: str
     task: str
@@ -25,7 +37,18 @@ class Metric:
     short: str = ""  # the title in narrow tables, if it has a shorter one
 
     def merit(self, value: pd.DataFrame) -> pd.DataFrame:
-        """Scores turned so that more is better."""
+        """Scores turned so that more is better.
+
+        Parameters
+        ----------
+        value : DataFrame
+            Scores.
+
+        Returns
+        -------
+        DataFrame
+            Scores of the same shape, more is better.
+        """
         if np.isinf(self.goal):
             return value if self.goal > 0 else -value
         return -(value - self.goal).abs()
@@ -66,7 +89,18 @@ def metrics_of(task: str) -> list[str]:
 
 
 def primary_metric(task: str) -> str:
-    """What methods are ranked by: log-loss for classes, R² for numbers."""
+    """What methods are ranked by: log-loss for classes, R² for numbers.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+        What is predicted.
+
+    Returns
+    -------
+    str
+        Name in `METRICS`.
+    """
     return metrics_of(task)[0]
 
 

@@ -50,27 +50,61 @@ def leave_one_domain_out(
 
     Parameters
     ----------
-    estimators : unfitted estimators by name; `fit` gets `sample_domain` if it takes it.
-    X, y, sample_domain : features (DataFrame or array), label and domain of every row; or a
-        `dapdag.datasets.DomainData` alone, which holds all three. The task follows the estimators
-        that are classifiers or regressors, else the label: text, or two values, are classes.
-    sample_weight : one number per row, at least 0. Methods whose `fit` takes weights learn with
-        them (a warning names the others), and the `scores` of a target count its rows by them.
-        Statistics of `Evaluation.validation` and their confidence intervals count rows alike.
-    groups : one label per row, such as a patient's. Rows of the sources whose group has rows in the
+    estimators : mapping from str to estimator
+        Unfitted estimators by name; `fit` gets `sample_domain` if it takes it.
+    X : DataFrame, array or DomainData
+        Features; or a `dapdag.datasets.DomainData` alone, which holds label and domain as well.
+    y : sequence, one per row, optional
+        Label of every row. The task follows the estimators that are classifiers or regressors, else
+        the label: text, or two values, are classes.
+    sample_domain : sequence of labels, one per row, optional
+        Domain of every row.
+    sample_weight : sequence of float, one per row, optional
+        One number per row, at least 0. Methods whose `fit` takes weights learn with them (a warning
+        names the others), and the `scores` of a target count its rows by them. Statistics of
+        `Evaluation.validation` and their confidence intervals count rows alike.
+    groups : sequence of labels, one per row, optional
+        One label per row, such as a patient's. Rows of the sources whose group has rows in the
         target are not learned from, and methods that take both `sample_domain` and `groups` keep
         groups together in their own splits.
-    targets : domains to leave out; all by default.
-    n_replicates : runs per method and target. A replicate differs by the seed, `random_state`
-        plus its number, in every parameter called random_state.
-    bootstrap : draw the rows of every source anew, with replacement, in every replicate; without
-        it, replicates of a deterministic method agree.
-    metrics : names to keep, of `dapdag.evaluate.METRICS`; all of the task by default.
-    distances : also measure how far each target lies from the sources.
-    checkpoint : a file of JSON lines; finished runs are appended to it, and a rerun with the same
-        data and settings takes them from there.
-    n_jobs : runs at a time, through joblib: its backends, Dask among them, apply.
-    progress : True shows a bar on a terminal.
+    targets : sequence, optional
+        Domains to leave out. By default all.
+    n_replicates : int, default=1
+        Runs per method and target, at least 1. A replicate differs by the seed, `random_state` plus
+        its number, in every parameter called random_state.
+    random_state : int, default=0
+        First seed, at least 0.
+    bootstrap : bool, default=False
+        Draw the rows of every source anew, with replacement, in every replicate; without it,
+        replicates of a deterministic method agree.
+    metrics : sequence of str, optional
+        Names in `dapdag.evaluate.METRICS` to keep. By default all of the task.
+    distances : bool, default=True
+        Also measure how far each target lies from the sources.
+    checkpoint : path-like, optional
+        File of JSON lines: finished runs are appended to it, and a rerun with the same data and
+        settings takes them from there.
+    n_jobs : int, default=1
+        Runs at a time, through joblib: its backends, Dask among them, apply.
+    progress : bool, optional
+        True shows a bar on a terminal.
+
+    Returns
+    -------
+    Evaluation
+        Scores of every method on every target.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from dapdag.datasets import make_regression_domains
+    >>> from dapdag.evaluate import leave_one_domain_out
+    >>> data = make_regression_domains(n_domains=5, n_samples=60)
+    >>> weak, strong = Ridge(0.1), Ridge(100.0)
+    >>> candidates = {"weak": weak, "strong": strong}
+    >>> found = leave_one_domain_out(candidates, data.X, data.y, data.sample_domain)
+    >>> found.by_target("r2").shape
+    (5, 2)
     """
     data = as_domain_data(X, y, sample_domain, estimators, sample_weight, groups)
     kept = _check_metrics(metrics, data.task)

@@ -16,6 +16,18 @@ def reference_models(task: str, random_state: int = 0) -> dict[str, Any]:
     ``"prevalence"`` (of numbers ``"mean"``) predicts the sources' class shares, or mean, for every
     row; ``"linear"`` is a logistic (linear) regression on the pooled sources, with indicators of
     missing cells.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+        What is predicted.
+    random_state : int, default=0
+        Seed, at least 0.
+
+    Returns
+    -------
+    dict from str to estimator
+        Unfitted estimators by name.
     """
     if task == "classification":
         constant: Any = DummyClassifier(strategy="prior")

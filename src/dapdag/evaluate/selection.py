@@ -20,12 +20,23 @@ class Selection:
 
     Attributes
     ----------
-    table : one row per candidate in the order given: mean over left-out sites, standard_error of
-        that mean, seconds, failed (how many sites it failed on), and whether it is best and chosen.
-    scores : scores of the metric, sites in rows and candidates in columns.
-    limit : the mean that a candidate must reach to be within one standard error of the best.
-    skipped : candidates for which there was no time.
-    estimator : an unfitted copy of the chosen candidate.
+    table : DataFrame
+        One row per candidate in the order given: mean over left-out sites, standard_error of that
+        mean, seconds, failed (how many sites it failed on), and whether it is best and chosen.
+    scores : DataFrame
+        Scores of the metric, sites in rows and candidates in columns.
+    metric : str
+        Name of the metric.
+    best : str
+        Name of the candidate with the best mean.
+    chosen : str
+        Name of the chosen candidate.
+    limit : float
+        The mean that a candidate must reach to be within one standard error of the best.
+    skipped : tuple of str
+        Candidates for which there was no time.
+    estimator : estimator
+        An unfitted copy of the chosen candidate.
     """
 
     table: pd.DataFrame
@@ -63,17 +74,38 @@ def select(
 
     Parameters
     ----------
-    candidates : unfitted estimators by name, **from the simplest to the most complex**.
-    X, y, sample_domain, sample_weight, groups : as for `leave_one_domain_out`.
-    metric : what to compare, of `dapdag.evaluate.METRICS`; log-loss for classes and R² for numbers
-        by default.
-    time_budget : seconds after which no further candidate is begun; the first is always tried.
-    n_jobs, progress : as for `leave_one_domain_out`.
+    candidates : mapping from str to estimator
+        Unfitted estimators by name, **from the simplest to the most complex**.
+    X : DataFrame, array or DomainData
+        Features; or a `dapdag.datasets.DomainData` alone, which holds label and domain as well.
+    y : sequence, one per row, optional
+        Label of every row.
+    sample_domain : sequence of labels, one per row, optional
+        Domain of every row.
+    sample_weight : sequence of float, one per row, optional
+        As in `leave_one_domain_out`.
+    groups : sequence of labels, one per row, optional
+        As in `leave_one_domain_out`.
+    metric : str, optional
+        What to compare, of `dapdag.evaluate.METRICS`; log-loss for classes and R² for numbers by
+        default.
+    time_budget : float, optional
+        Seconds after which no further candidate is begun; the first is always tried.
+    n_jobs : int, default=1
+        Runs at a time, through joblib.
+    progress : bool, optional
+        True shows a bar on a terminal.
+
+    Returns
+    -------
+    Selection
+        Scores, and an unfitted copy of the chosen candidate.
 
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
     >>> from dapdag.datasets import make_regression_domains
+    >>> from dapdag.evaluate import select
     >>> data = make_regression_domains(n_domains=5, n_samples=60, random_state=0)
     >>> found = select({"strong": Ridge(100.0), "weak": Ridge(0.1)}, data)
     >>> sorted(found.table.index)
@@ -159,6 +191,16 @@ def one_standard_error(cv_results: Mapping[str, Any]) -> int:
 
     List the values of the grid from the simplest model to the most complex. The standard error is
     that of the mean over folds, which are sites with ``cv=LeaveOneGroupOut()``.
+
+    Parameters
+    ----------
+    cv_results : mapping
+        ``cv_results_`` of the search.
+
+    Returns
+    -------
+    int
+        Position of the chosen parameters.
     """
     folds = [k for k in cv_results if k.startswith("split") and k.endswith("_test_score")]
     means = np.asarray(cv_results["mean_test_score"], dtype=np.float64)

@@ -17,7 +17,7 @@ CATALOGUE = {
     "comparison": "scores against the benchmarks, by number of sources",
     "ranks": "ranks of the methods by target variable and by distance",
     "graphs": "distance of learned graphs to the true ones, against CD-NOD and others",
-    "ablations": "parts of the DAG loss switched off, beside the numbers of the paper",
+    "ablations": "what each part of the DAG loss and of the graph is worth",
     "distances": "difference of E against the Sinkhorn distance of the data",
     "environments": "learned against true difference of E, by number of sources",
     "studies": "scores per held-out study, on data of MAGGIC's shape or published ones",
@@ -37,6 +37,16 @@ def load(name: str) -> Experiment:
     paper, tiny) and the functions ``runs``, ``compute``, ``table``, ``figure`` and ``statements``;
     it may have ``together``, ``TIMED`` and ``TRAINS``. `dapdag.experiments.runs.Experiment` says
     what each is for.
+
+    Parameters
+    ----------
+    name : str
+        Name in `CATALOGUE`.
+
+    Returns
+    -------
+    Experiment
+        The experiment.
     """
     if name not in CATALOGUE:
         raise ValueError(f"unknown experiment {name!r}: choose one of {list(CATALOGUE)}")

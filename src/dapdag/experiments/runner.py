@@ -51,10 +51,29 @@ def run(
 
     Parameters
     ----------
-    seeds, methods : instead of the preset's.
-    n_jobs : groups of runs side by side, through joblib and hence through any of its backends.
-    fresh : forget what the folder holds.
-    parameters : instead of the preset's, which then only names them.
+    experiment : Experiment
+        What `load` returned.
+    folder : path-like
+        Where runs, table and figure are kept.
+    preset : {"quick", "paper", "tiny"}, default="quick"
+        Name of the parameters.
+    seeds : sequence of int, optional
+        Seeds instead of the preset's.
+    methods : sequence of str, optional
+        Methods instead of the preset's.
+    n_jobs : int, default=1
+        Groups of runs side by side, through joblib and hence through any of its backends.
+    fresh : bool, default=False
+        Forget what the folder holds.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    parameters : Parameters, optional
+        Instead of the preset's, which then only names them.
+
+    Returns
+    -------
+    Result
+        Rows, and the files that were written.
     """
     chosen = parameters or _preset(experiment, preset)
     seeds = seeds_of(chosen) if seeds is None else seeds

@@ -86,12 +86,24 @@ class Experiment:
 
     Attributes
     ----------
-    runs : all runs for these parameters, seeds and methods.
-    compute : outcomes of runs that belong together, a function that a worker can import.
-    together : runs for which this is equal are computed in one call, as lanes of one program.
-    table, figure, statements : what is made of all rows.
-    timed : True where the time of a run is a result: then nothing else runs beside it.
-    trains : False where no network is trained.
+    name : str
+        Name in `CATALOGUE`.
+    title : str
+        Name in tables and figures.
+    presets : mapping from str to Parameters
+        Parameters by name.
+    runs : callable
+        All runs for these parameters, seeds and methods.
+    compute : Compute
+        Outcomes of runs that belong together, a function that a worker can import.
+    table, figure, statements : callable
+        What is made of all rows.
+    together : callable
+        Runs for which this is equal are computed in one call, as lanes of one program.
+    timed : bool
+        True where the time of a run is a result: then nothing else runs beside it.
+    trains : bool
+        False where no network is trained.
     """
 
     name: str

@@ -40,13 +40,17 @@ class Track:
 
     Attributes
     ----------
-    periods : DataFrame, one row per period: `start`, `end`, `rows`, mean and sd of each dimension
-        of E, and `outside`.
-    features : DataFrame, one row per period, one column per feature that does not depend on the
-        label: mean residual given parents and the E of all rows, in standard deviations of it.
-    components : DataFrame, one row per component (E1, …, and the features): `p_value` adjusted for
-        their number, and `change`, last period less first, in standard deviations of a row.
-    p_value : of the hypothesis that nothing moved.
+    periods : DataFrame
+        DataFrame, one row per period: `start`, `end`, `rows`, mean and sd of each dimension of E,
+        and `outside`.
+    features : DataFrame
+        DataFrame, one row per period, one column per feature that does not depend on the label:
+        mean residual given parents and the E of all rows, in standard deviations of it.
+    components : DataFrame
+        DataFrame, one row per component (E1, …, and the features): `p_value` adjusted for their
+        number, and `change`, last period less first, in standard deviations of a row.
+    p_value : float
+        Of the hypothesis that nothing moved.
     """
 
     periods: pd.DataFrame
@@ -66,7 +70,13 @@ class Track:
         return list(found.index[found["p_value"] < LEVEL])
 
     def sentence(self) -> str:
-        """The finding in words."""
+        """The finding in words.
+
+        Returns
+        -------
+        str
+            One sentence.
+        """
         rows, count = int(self.periods["rows"].sum()), len(self.periods)
         about = f"{rows:,} rows in {count} periods"
         if not self.moved:
@@ -88,18 +98,42 @@ def track(
 
     Parameters
     ----------
-    model : a fitted DAPDAGRegressor or DAPDAGClassifier
-    X : rows of one site
-    time : one per row: dates, or texts in ISO form, or numbers
-    periods : how many, with equal numbers of rows (None: one per 100 rows, 2 to 12), or for dates
-        a frequency of pandas such as "M", "W" or "Q"
-    permutations : random orders of the rows that the test compares with
+    model : fitted DAPDAG estimator
+        A fitted DAPDAGRegressor or DAPDAGClassifier.
+    X : DataFrame or array of shape (rows, columns)
+        Rows of one site.
+    time : sequence of dates, texts in ISO form, or numbers
+        One per row.
+    periods : int or str, optional
+        How many, with equal numbers of rows (None: one per 100 rows, 2 to 12), or for dates a
+        frequency of pandas such as "M", "W" or "Q".
+    permutations : int, default=499
+        Random orders of the rows that the test compares with, at least 1.
+    random_state : int, default=0
+        Seed of the permutations, at least 0.
+
+    Returns
+    -------
+    Track
+        E and features by period, and the test.
 
     Raises
     ------
     ValueError
         If `time` has another length, is missing somewhere or is no time, or if all rows fall into
         one period.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> from dapdag.explain import track
+    >>> days = range(len(split.X_target))
+    >>> found = track(model, split.X_target, days, periods=2, permutations=19)
+    >>> found.periods["rows"].tolist()
+    [30, 30]
     """
     check_is_fitted(model)
     fitted: FittedModel = model.fitted_.model

@@ -41,10 +41,15 @@ class SiteDifference:
 
     Attributes
     ----------
-    reference, site : mean predicted label, in its units, or mean probability of `of`.
-    parts : DataFrame: `contribution` of each part, which add up to site − reference, and `sd`, the
+    reference, site : float
+        Mean predicted label, in its units, or mean probability of `of`.
+    parts : DataFrame
+        DataFrame: `contribution` of each part, which add up to site − reference, and `sd`, the
         standard deviation over bootstrap samples of both sites' rows.
-    label : name of the label; `of` is the class, None for numbers.
+    label : hashable
+        Name of the label.
+    of : class label or None
+        The class whose probability is explained; None for numbers.
     """
 
     reference: float
@@ -58,7 +63,13 @@ class SiteDifference:
         return self.site - self.reference
 
     def sentence(self) -> str:
-        """The finding in words."""
+        """The finding in words.
+
+        Returns
+        -------
+        str
+            One sentence.
+        """
         what = f"the mean of {self.label}" if self.of is None else f"the share of {self.of!r}"
         ordered = self.parts.reindex(self.parts["contribution"].abs().sort_values()[::-1].index)
         named = [
@@ -80,17 +91,38 @@ def site_difference(
 
     Parameters
     ----------
-    model : a fitted DAPDAGRegressor or DAPDAGClassifier
-    X_site, reference : rows of the site and of what it is compared with, another site or all rows
-        of the sources; or a `SiteModel` of this model each, with labels if they have any
-    of : the class whose probability is meant; None takes the last one
+    model : fitted DAPDAG estimator
+        A fitted DAPDAGRegressor or DAPDAGClassifier.
+    X_site : DataFrame or array of shape (rows, columns)
+        Rows of the site.
+    reference : DataFrame or array of shape (rows, columns)
+        Rows of the site and of what it is compared with, another site or all rows of the sources;
+        or a `SiteModel` of this model each, with labels if they have any.
+    of : class label, optional
+        The class whose probability is meant; None takes the last one.
+    random_state : int, default=0
+        Seed of the bootstrap, at least 0.
+
+    Returns
+    -------
+    SiteDifference
+        The parts, which add up to the difference.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> from dapdag.explain import site_difference
+    >>> found = site_difference(model, split.X_target, split.X)
+    >>> gap = found.parts["contribution"].sum() - (found.site - found.reference)
+    >>> bool(abs(gap) < 1e-6)
+    True
     """
     label = model.fitted_.model.table.label
     column, of = _class_of(label, of)
-    known = [
-        one.known_ if hasattr(one, "known_") else model.at(one).known_
-        for one in (reference, X_site)
-    ]
+    known = [_known(model, one) for one in (reference, X_site)]
     for one in known:
         if one.model is not model.fitted_.model:
             raise ValueError("a site of another model: adapt this model to its rows")
@@ -110,6 +142,13 @@ def site_difference(
         index=pd.Index(parts, name="part"),
     )
     return SiteDifference(float(ends[0]), float(ends[1]), frame, label.name, of)
+
+
+def _known(model: Any, one: Any) -> KnownSite:
+    if isinstance(one, KnownSite):
+        return one
+    found: KnownSite = one.known_ if hasattr(one, "known_") else model.at(one).known_
+    return found
 
 
 def _class_of(label: Any, of: Any) -> tuple[int | None, Any]:

@@ -41,12 +41,16 @@ def cdnod(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns.
-    sample_domain : one label per row, at least two domains
-    alpha : level of the independence tests
-    test : ``"fisherz"``, which takes the index for a number, with causal-learn's defaults; or
+    sample_domain : sequence of labels, one per row
+        Site of every row; at least two sites.
+    alpha : float, default=0.05
+        Level of the independence tests.
+    test : {"fisherz", "domain"}, default="fisherz"
+        ``"fisherz"``, which takes the index for a number, with causal-learn's defaults; or
         ``"domain"``, which takes it for a label and also finds changes of slope and of noise (see
         `DomainTest`), with colliders found by the largest p-value.
-    max_condition : largest conditioning set; None for no limit
+    max_condition : int, optional
+        Largest conditioning set; None for no limit.
 
     Returns
     -------

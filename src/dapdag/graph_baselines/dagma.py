@@ -32,15 +32,35 @@ def dagma_mlp(
 
     Parameters
     ----------
-    X, sample_domain, threshold, standardise, max_rows, random_state : as in `notears_mlp`
-    hidden : width of the one hidden layer of each variable's network
-    lasso, ridge : weights of the L1 and L2 penalties
-    warm_steps, final_steps, learning_rate : of Adam, in all stages but the last and in the last
+    X : DataFrame or array of shape (rows, columns)
+        Finite numbers, more rows than columns.
+    sample_domain : sequence of labels, one per row, optional
+        Ignored.
+    hidden : int, default=10
+        Width of the one hidden layer of each variable's network.
+    lasso : float, default=0.02
+        Weight of the L1 penalty, at least 0.
+    ridge : float, default=0.005
+        Weight of the L2 penalty, at least 0.
+    threshold : float, default=0.3
+        Edges of a smaller norm are left out, and then the weakest of every cycle.
+    standardise : bool, default=False
+        Divide the columns by their standard deviation, as in `notears_mlp`.
+    warm_steps : int, default=5000
+        Steps of Adam in all stages but the last.
+    final_steps : int, default=8000
+        Steps of Adam in the last stage.
+    learning_rate : float, default=0.002
+        Learning rate of Adam.
+    max_rows : int, default=2000
+        Of a longer table this many rows are drawn.
+    random_state : int, default=0
+        Seed of the first weights and of the rows that are drawn.
 
     Returns
     -------
     networkx.DiGraph
-        As `notears_mlp` does.
+        Named after the columns; edges carry ``"weight"``, the norm of the first layer's weights.
     """
     torch, nonlinear = _dagma()
     Z = score_table(X, standardise, max_rows, random_state)

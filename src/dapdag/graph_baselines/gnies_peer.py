@@ -27,11 +27,18 @@ def gnies(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns.
-    sample_domain : one label per row; None for one site
-    shifts_of_mean : whether sites may differ in the mean of a variable's noise, as well as in its
-        variance
-    approach : how the variables that differ between sites are searched; ``"greedy"`` is about
-        ten times slower, and no better on simulated sites
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row. By default all rows are one site.
+    shifts_of_mean : bool, default=True
+        Whether sites may differ in the mean of a variable's noise, as well as in its variance.
+    approach : {"rank", "greedy"}, default="rank"
+        How the variables that differ between sites are searched; ``"greedy"`` is about ten times
+        slower, and no better on simulated sites.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A DAG named after the columns.
     """
     fit = _gnies()
     Z = sites_of(X, sample_domain)

@@ -21,7 +21,13 @@ def linc(X: Any, sample_domain: Any = None) -> nx.DiGraph:
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns at every site.
-    sample_domain : one label per row; None for one site
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row. By default all rows are one site.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A DAG named after the columns.
     """
     package, types = _causalchange()
     sites = sites_of(X, sample_domain)

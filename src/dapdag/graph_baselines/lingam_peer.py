@@ -28,10 +28,14 @@ def direct_lingam(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns at every site.
-    sample_domain : one label per row; None for one site
-    threshold : smallest coefficient between standardised columns that counts
-    share : of the sites that must have an edge
-    random_state : seed
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row. By default all rows are one site.
+    threshold : float, default=0.1
+        Smallest coefficient between standardised columns that counts.
+    share : float, default=0.5
+        Of the sites that must have an edge.
+    random_state : int, default=0
+        Seed, at least 0.
 
     Returns
     -------

@@ -26,6 +26,19 @@ class GraphMethod:
     ``learn(X, sample_domain, random_state)`` takes a table of finite numbers, the label among its
     columns, and returns a DAG named after them. `packages` are those that it imports beyond
     dapdag's own, and `extra` is what installs them.
+
+    Attributes
+    ----------
+    name : str
+        Name in `GRAPH_METHODS`.
+    title : str
+        Name in tables and figures.
+    learn : callable
+        Takes table, sites and seed.
+    packages : tuple of str
+        Packages that it imports beyond dapdag's own.
+    extra : str
+        Extra of dapdag that installs its packages.
     """
 
     name: str

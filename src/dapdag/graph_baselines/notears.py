@@ -61,12 +61,28 @@ def notears_mlp(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns.
-    sample_domain : ignored
-    threshold : edges of a smaller norm are left out, and then the weakest of every cycle
-    standardise : True divides the columns by their standard deviation. The score compares squared
-        errors of all columns, so that units matter: as published, the columns are taken as they
-        are, which is right where all noise has one scale and meaningless where units differ.
-    max_rows : of a longer table this many rows are drawn, since every step reads all of them
+    sample_domain : sequence of labels, one per row, optional
+        Ignored.
+    hidden : int, default=10
+        Width of the one hidden layer of each variable's network, at least 1.
+    lasso : float, default=0.01
+        Weight of the L1 penalty, at least 0.
+    ridge : float, default=0.01
+        Weight of the L2 penalty, at least 0.
+    threshold : float, default=0.3
+        Edges of a smaller norm are left out, and then the weakest of every cycle.
+    standardise : bool, default=False
+        True divides the columns by their standard deviation. The score compares squared errors of
+        all columns, so that units matter: as published, the columns are taken as they are, which is
+        right where all noise has one scale and meaningless where units differ.
+    max_rounds : int, default=100
+        Most rounds of the augmented Lagrangian, at least 1.
+    tolerance : float, default=1e-08
+        Value of h below which the graph counts as acyclic.
+    max_rows : int, default=2000
+        Of a longer table this many rows are drawn, since every step reads all of them.
+    random_state : int, default=0
+        Seed of the first weights and of the rows that are drawn.
 
     Returns
     -------

@@ -25,10 +25,18 @@ def boss(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns.
-    sample_domain : one label per row, to centre every column at each site; None to pool the rows
-        as they are
-    penalty : weight of log n per parameter, causal-learn's default; 0.5 is the BIC
-    random_state : seed of the order in which variables are moved
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row, to centre every column at each site. By default the rows are pooled as
+        they are.
+    penalty : float, default=2.0
+        Weight of log n per parameter, positive: 2, causal-learn's default; 0.5 is the BIC.
+    random_state : int, default=0
+        Seed of the order in which variables are moved.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A DAG named after the columns.
     """
     from_package = _causal_learn("BOSS", "boss")
     return _search(from_package, X, sample_domain, penalty, random_state)
@@ -39,7 +47,22 @@ def grasp(
 ) -> nx.DiGraph:
     """Greedy relaxations of the sparsest permutation (Lam et al., 2022).
 
-    Parameters are those of `boss`.
+    Parameters
+    ----------
+    X : DataFrame or array of shape (rows, columns)
+        Finite numbers, more rows than columns.
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row, to centre every column at each site. By default the rows are pooled as
+        they are.
+    penalty : float, default=2.0
+        Weight of log n per parameter, positive: 2, causal-learn's default; 0.5 is the BIC.
+    random_state : int, default=0
+        Seed of the order in which variables are moved.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A DAG named after the columns.
     """
     from_package = _causal_learn("GRaSP", "grasp")
     return _search(from_package, X, sample_domain, penalty, random_state)

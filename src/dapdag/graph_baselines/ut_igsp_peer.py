@@ -24,9 +24,17 @@ def ut_igsp(
     ----------
     X : DataFrame or array of shape (n, V)
         Finite numbers, more rows than columns.
-    sample_domain : one label per row; None for one site
-    alpha : level of all tests
-    random_state : seed of the order in which edges are turned
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row. By default all rows are one site.
+    alpha : float, default=0.001
+        Level of all tests.
+    random_state : int, default=0
+        Seed of the order in which edges are turned.
+
+    Returns
+    -------
+    networkx.DiGraph
+        A DAG named after the columns.
     """
     learn, tests = _packages()
     sites = sites_of(X, sample_domain)

@@ -22,6 +22,18 @@ def centred_by_site(X: Any, sample_domain: Any) -> pd.DataFrame:
 
     Dependence that only these differences create is no edge, so a method that pools the rows
     should see them like this.
+
+    Parameters
+    ----------
+    X : DataFrame or array of shape (rows, columns)
+        Finite numbers, more rows than columns.
+    sample_domain : sequence of labels, one per row
+        Site of every row.
+
+    Returns
+    -------
+    DataFrame
+        The centred columns.
     """
     values = np.asarray(X, dtype=float)
     names = column_names(X, values.shape[1])

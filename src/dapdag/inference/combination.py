@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as t_distribution
 
-from ..model.constants import CLEARLY, DISAGREEMENT, LEAST_PROBABILITY, MAX_SOURCE_GAIN, STACK_STEPS
+from ..model.constants import DISAGREEMENT, LEAST_PROBABILITY, MAX_SOURCE_GAIN, STACK_STEPS
 from .parts import ALL, Parts
 
 Array = NDArray[np.float64]
@@ -98,27 +97,12 @@ def combine(sites: Sequence[LeftOutSite], kind: str, parts: Parts = ALL) -> Comb
         gain = MAX_SOURCE_GAIN * np.tanh(gain / MAX_SOURCE_GAIN)
     mean = gain.mean(0)
     t, g = map(int, np.unravel_index(int(mean.argmin()), mean.shape))
-    without = np.flatnonzero(grid[:, 2] == 0)
-    plain = int(without[mean[0, without].argmin()])
-    if parts.graph_margin and not _clearly_better(gain[:, t, g], gain[:, 0, plain]):
-        g = plain
     weights = grid[g] if parts.stacking_weight else np.array([0.5, 0.5, 0.0])
     if weights[2] == 0:
         # f2 may still be asked where the others are contradicted, by the parents alone (t = 0, the
         # last) in any case
         t = int(np.argmin(mean[:-1, (grid[:, 2] == 1).argmax()]))
     return Combination(weights, t, _agreement(sites, t))
-
-
-def _clearly_better(one: Array, other: Array) -> bool:
-    """Whether losses at left-out sources are lower by a one-sided paired t-test at level `CLEARLY`.
-
-    f2 re-estimates mechanisms at every site, and fails badly where features determine the label
-    weakly: a few sources may not show it.
-    """
-    difference = other - one
-    error = difference.std(ddof=1) / np.sqrt(len(one))
-    return bool(difference.mean() > t_distribution.ppf(1 - CLEARLY, len(one) - 1) * error)
 
 
 def simplex_grid(steps: int) -> Array:

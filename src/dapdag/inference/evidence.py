@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..data.chunks import Chunks
 from ..data.layout import Encoded, take
 from ..model import Summary
-from ..model.constants import SITE_ROWS
+from ..model.constants import MOST_EQUAL, SITE_ROWS
 from .environment import no_rows, summarise_piece
 from .fitted import FittedModel
 from .unknown_levels import level_counts
@@ -23,8 +23,9 @@ from .unknown_levels import level_counts
 class Rows:
     """Some rows of a site, at most `SITE_ROWS`, in the order of their keys.
 
-    Keys are `row_keys`: every row of the site is kept with the same probability. While none was
-    left out they depend on the set of rows alone, and not on how it was divided.
+    Keys are `sampling_keys`: every row of the site is kept with the same probability. While none
+    was left out, or no two rows are equal, they depend on the set of rows alone, and not on how it
+    was divided.
     """
 
     data: Encoded
@@ -32,7 +33,7 @@ class Rows:
 
     @staticmethod
     def of(data: Encoded) -> "Rows":
-        return _smallest(data, row_keys(data))
+        return _smallest(data, sampling_keys(data))
 
     def __add__(self, other: "Rows") -> "Rows":
         """Those of both with the smallest keys: a sample of all rows that both stand for."""
@@ -42,9 +43,10 @@ class Rows:
             np.concatenate([self.data.values, other.data.values]),
             np.concatenate([self.data.observed, other.data.observed]),
         )
-        if len(both.values) <= SITE_ROWS:
+        if len(both.values) < SITE_ROWS:
             return Rows.of(both)
-        return _smallest(both, np.concatenate([self.key, other.key]))
+        keys = [r.key if len(r.key) == SITE_ROWS else _of_part(r.data) for r in (self, other)]
+        return _smallest(both, np.concatenate(keys))
 
     def head(self, most: int) -> Encoded:
         """At most so many, which stand for all of them."""
@@ -103,6 +105,24 @@ def add_rows(
             labelled += Rows.of(_with_label(model, take(data, known), y[rows][known]))
     levels = before.levels + level_counts(model.table, chunks.X)
     return Evidence(before.n_rows + len(chunks.X), summary, kept, labelled, levels)
+
+
+def sampling_keys(data: Encoded) -> NDArray[np.uint64]:
+    """The keys by which rows are kept: those of a part, once some rows will be left out."""
+    return row_keys(data) if len(data.values) < SITE_ROWS else _of_part(data)
+
+
+def _of_part(data: Encoded) -> NDArray[np.uint64]:
+    """Keys of rows that are a part of a large site.
+
+    Equal rows of two parts have equal `row_keys`, and would be kept or left out together: the
+    sample of a site with few distinct rows, in many parts, would be one of few rows. So where rows
+    of a part are equal to others their keys depend on the whole part.
+    """
+    key, content = row_keys(data), _content_keys(data)
+    if len(key) - len(np.unique(content)) <= MOST_EQUAL * len(key):
+        return key
+    return _mixed(key ^ _mixed(content.sum(keepdims=True)))
 
 
 def row_keys(data: Encoded) -> NDArray[np.uint64]:

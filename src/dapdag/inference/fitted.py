@@ -18,6 +18,7 @@ from ..model.formulation import Formulation
 from ..model.mechanisms import Blanket
 from ..record import Record
 from .combination import Combination
+from .expected_scores import ScoreErrors
 from .graph_expert import EffectPrior
 from .labels import SiteVariation, level_scale
 from .missing import MissingEffects
@@ -53,6 +54,7 @@ class FittedModel:
     missing: MissingEffects
     combination: Combination  # of the experts
     calibration: Calibration  # at a site that was not trained on
+    score_errors: ScoreErrors  # of expected scores, likewise
     effects: EffectPrior | None  # of sites on mechanisms; None without inference on the graph
     label_range: tuple[float, float]  # of a number, standardised, with a margin
     rules: Rules = Rules()

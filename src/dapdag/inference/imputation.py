@@ -29,11 +29,17 @@ IMPUTE_ROWS = 4096
 
 def impute(site: Site) -> NDArray[np.float64]:
     """Encoded features of all rows of a site, complete: [rows, feature columns]."""
-    X = site.X
-    filled = np.empty((len(X), site.model.table.feature_width))
+    return impute_rows(site.model, site.X, site.label.mean, site.env)
+
+
+def impute_rows(
+    model: FittedModel, X: pd.DataFrame, label: NDArray[np.float64], env: EnvPosterior
+) -> NDArray[np.float64]:
+    """The same for some rows of a site that is known; `label` is the one predicted for them."""
+    filled = np.empty((len(X), model.table.feature_width))
     for start in range(0, len(X), IMPUTE_ROWS):
         chunk = slice(start, start + IMPUTE_ROWS)
-        filled[chunk] = _fill(site.model, X.iloc[chunk], site.label.mean[chunk], site.env)
+        filled[chunk] = _fill(model, X.iloc[chunk], label[chunk], env)
     return filled
 
 

@@ -36,6 +36,11 @@ class SiteVariation:
     slope: float
     sources: int
 
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom with which the variance of the intercept is known."""
+        return max(self.sources - 1, 0) + VARIATION_SOURCES
+
     @staticmethod
     def of(variance: float, sources: int, kind: str) -> "SiteVariation":
         """From the variance of the intercept between left-out sources.

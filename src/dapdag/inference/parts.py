@@ -22,8 +22,6 @@ class Parts:
         estimated; without, its mechanisms are those of the sources.
     referee : where experts disagree at a new site, those that contradict the label's parents get
         no weight.
-    graph_margin : inference on the graph takes part only if it clearly lowers the loss at left-out
-        sources.
     stacking_weight : estimated on left-out sources; without, ½ each for the networks with and
         without E.
     source_cap : the loss difference of a single source counts at most .5.
@@ -47,7 +45,6 @@ class Parts:
     graph_inference: bool = True
     site_effects: bool = True
     referee: bool = True
-    graph_margin: bool = True
     stacking_weight: bool = True
     source_cap: bool = True
     label_rate: bool = True
@@ -64,6 +61,7 @@ class Parts:
 
 # Applied to a fitted model: switching them needs no other training.
 AT_PREDICTION = (
+    "referee",
     "heldout_noise",
     "between_sites",
     "missing_cost",

@@ -39,8 +39,8 @@ class Calibration:
     level : the usual level: mean over the sources of their labels' means, or of the centred
         log-prevalence of each class.
     slope : of the observed on the predicted level over left-out sources, in [0, 1].
-    tau2 : variance between sites of what is left of the level: of the standardised number, or of
-        the log-odds of two classes.
+    tau2 : variance between sites of what is left of the level, less that of sampling labels given
+        their rows: of the standardised number, or of the log-odds of two classes.
     ratio : squared error within left-out sources over the variance stated for them, at least 1;
         1 for classes.
     n_sites : how many left-out sources that was.
@@ -106,7 +106,8 @@ def learn_calibration(
     )
     slope = calibration_slope(predicted, observed)
     others = (observed.sum(0) - observed) / (len(sites) - 1)
-    left = observed - others - slope * (predicted - others)
+    moved = (1.0 - slope) * (predicted - others)
+    left = np.stack([_residual(s, overall) for s in sites]) + moved
     chance = np.mean([_chance(s, overall) for s in sites])
     tau2 = max(float(_spread(left, overall).mean() - chance), 0.0)
     ratio = 1.0
@@ -137,13 +138,32 @@ def _spread(left: Array, overall: Array | None) -> Array:
     return squares if overall is None else 2.0 * squares / (1.0 - 1.0 / left.shape[1])
 
 
+def _residual(site: LeftOutLevel, overall: Array | None) -> Array:
+    """Observed less predicted level: [columns].
+
+    Without the smoothing of `_level`, which would make sites look alike. Half a label of every
+    class keeps log-odds finite (Haldane 1956).
+    """
+    if overall is None:
+        return np.asarray((site.observed - site.predicted).mean(0))
+    n, width = site.observed.shape
+    shares = (site.observed.sum(0) + 0.5) / (n + 0.5 * width)
+    return centred_log(shares) - centred_log(site.predicted.mean(0))
+
+
 def _chance(site: LeftOutLevel, overall: Array | None) -> float:
-    """Sampling variance of the observed level of a site."""
+    """Sampling variance of the observed level of a site given its rows: of classes that of
+    log-odds, as `_spread` has it."""
     n = len(site.observed)
     if overall is None:
         return float((site.observed - site.predicted).var() / n)
-    shares = site_proportions(site.observed, overall)
-    return float(2.0 * np.mean(1.0 / (n * shares)))
+    p = np.maximum(site.predicted, LEAST_PROPORTION)
+    # linear in the labels: log of the mean of class k moves by (y_k - p_k) / sum of p_k
+    weight = 1.0 / p.sum(0)
+    single = (weight**2 * p * (1 - p)).sum()
+    whole = ((weight**2 * p).sum(1) - (weight * p).sum(1) ** 2).sum()
+    width = p.shape[1]
+    return float(2.0 * (single - whole / width) / (width - 1))
 
 
 def _variance_ratio(sites: Sequence[LeftOutLevel]) -> float:

@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._runtime.cache import compilation_cache
 from ..data.chunks import Chunks
 from ..model.constants import NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
 from .environment import environment_at
-from .evidence import Evidence, gather, row_keys
+from .evidence import Evidence, gather, sampling_keys
 from .fitted import EnvPosterior, FittedModel
 from .label_learning import add_labels
-from .prediction import LabelDistribution, SiteEstimate, infer_site, score_table
+from .prediction import LabelDistribution, SiteEstimate, infer_site, score_rows, score_table
 from .unknown_levels import with_unknown_levels
 
 
@@ -87,6 +88,17 @@ class KnownSite:
         excess = novelty.unexplained(model, evidence.kept.head(NOVELTY_ROWS), self.env)
         return with_unknown_levels(model.table, evidence.levels, excess)
 
+    def label_of_some(self, most: int | None = None, fewest: int = 1) -> LabelDistribution:
+        """The label's distribution at rows that are kept of the site, which stand for all."""
+        kept = self.evidence.kept
+        if not len(kept.key):
+            raise ValueError("no row of this site is here: ask where its rows are")
+        if len(kept.key) < fewest:
+            raise ValueError(f"this takes {fewest} rows of the site, and {len(kept.key)} is known")
+        rows = kept.data if most is None else kept.head(most)
+        with compilation_cache():
+            return score_rows(self.model, self.estimate, rows)
+
     def score(self, X: pd.DataFrame) -> LabelDistribution:
         """The label's distribution for rows of this site, row by row."""
         return score_table(self.model, self.estimate, Chunks(self.model.table, X))
@@ -108,7 +120,7 @@ class Site:
     def _place(self) -> NDArray[np.intp]:
         """Where each row of a small site stands among those that are kept, all of them."""
         every = self._chunks.encoded(np.arange(len(self.X)))
-        return np.argsort(np.argsort(row_keys(every), kind="stable"), kind="stable")
+        return np.argsort(np.argsort(sampling_keys(every), kind="stable"), kind="stable")
 
     @property
     def env(self) -> EnvPosterior:

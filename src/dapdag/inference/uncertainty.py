@@ -5,14 +5,17 @@ variance between left-out sources, or after some labels that of a's posterior.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as t_distribution
 
 from ..data.layout import Encoded
-from ..model.constants import LEAST_PROBABILITY, VARIATION_SOURCES
+from ..model.constants import LEAST_PROBABILITY
+from .expected_scores import Prediction, expected_scores
 from .fitted import FittedModel
 from .labels import link
 from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
@@ -39,8 +42,7 @@ class Spread:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
         variation, found = model.site_variation(label.mean), site.correction
         intercept = variation.intercept if found is None else found.intercept_variance
-        dof = variation.sources + VARIATION_SOURCES
-        quantile = t_distribution.ppf(0.5 + coverage / 2, dof)
+        quantile = t_distribution.ppf(0.5 + coverage / 2, variation.dof)
         return Spread(intercept, variation.slope, float(quantile))
 
 
@@ -111,9 +113,40 @@ def expected_gain(
     about = rows.mean(), (information * (eta - eta.mean(0)) ** 2).sum(1).mean()
     gain = 0.0
     for variance, each in zip((variation.intercept, variation.slope), about, strict=True):
-        left = 1.0 / (1.0 / variance + n_labels * each)
+        left = variance / (1.0 + variance * n_labels * each)
         gain += 0.5 * each * (variance - left)
     if label.variance is None:
         return float(gain)
     noise = within_sites(model, site, label)
     return float(2 * noise * gain / (noise + eta.var()))
+
+
+IN_THE_LARGE = "calibration_in_the_large"
+
+
+def expected_performance(
+    model: FittedModel, site: SiteEstimate, label: LabelDistribution, n_rows: int, coverage: float
+) -> pd.DataFrame:
+    """Every score of a site of `n_rows`, of which `label` has some: expected, low and high.
+
+    Calibration in the large is that of two classes, or the mean error of a number.
+    """
+    spread, unit = Spread.at(model, site, label, coverage), 1.0
+    if label.variance is None:
+        prediction, within = Prediction(all_classes(label.mean)), 0.0
+        if label.mean.shape[1] == 1:
+            within = 1.0 / max(float((label.mean * (1 - label.mean)).mean()), LEAST_PROBABILITY)
+    else:
+        variable: Any = model.table.label
+        within, unit = within_sites(model, site, label), float(variable.deviation)
+        shared = label.variance[:, 0].mean() - within
+        own = np.maximum(label.variance[:, 0] - shared, 1e-9)
+        prediction = Prediction(label.mean, own)
+    errors, kind = model.score_errors, model.table.label.kind
+    found = expected_scores(prediction, kind, errors, n_rows, coverage)
+    if within:
+        reach = spread.quantile * float(np.sqrt(spread.intercept + within / n_rows))
+        found[IN_THE_LARGE] = (0.0, -reach, reach)
+    index = pd.Index(list(found), name="score")
+    frame = pd.DataFrame(list(found.values()), index, ["expected", "low", "high"])
+    return frame.mul(np.where(index == "r2", 1.0, unit), axis=0)

@@ -24,7 +24,25 @@ from dapdag.io.study import site_labels
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """New rows for a model, and what else their table holds."""
+    """New rows for a model, and what else their table holds.
+
+    Attributes
+    ----------
+    X : DataFrame or array
+        An array for a model that was fitted on one.
+    site : array or None
+        Site of every row as text; None if all rows are one.
+    rows : Rows
+        The table as it was read.
+    unused : list of str
+        Columns of the table that the model does not know.
+    lacking : list of str
+        Columns of the model that the table has not.
+    domain : str or None
+        Column that names the sites.
+    ids : tuple of str
+        Columns that name rows, as in training.
+    """
 
     X: Any  # a DataFrame, or an array for a model that was fitted on one
     site: NDArray[Any] | None  # each row's site as text; None: all rows are one
@@ -57,10 +75,22 @@ def read_new_rows(
 
     Parameters
     ----------
-    model : a fitted estimator
-    domain : the column that names each row's site; None takes that of the training tables, where
-        it is there, and an empty text makes all rows of a file one site
-    keep : columns to read beside the model's; None reads all
+    model : fitted DAPDAG estimator
+        A fitted estimator.
+    paths : sequence of path-like
+        Files and folders.
+    domain : str, optional
+        Column that names each row's site. By default that of the training tables, where it is
+        there; an empty text makes all rows of a file one site.
+    keep : sequence of str, default=()
+        Columns to read beside the model's; None reads all.
+    reading : Reading, optional
+        What the content does not tell, or tells wrongly.
+
+    Returns
+    -------
+    NewRows
+        Rows for the model.
     """
     plan = plan_reading(model, paths, domain=domain, keep=keep, reading=reading)
     rows = read_tables(
@@ -149,7 +179,21 @@ def match_model(
 ) -> NewRows:
     """The model's columns of `rows`; a column that is not there counts as missing, with a warning.
 
-    `head` names all columns of the files, where `rows` holds only some.
+    Parameters
+    ----------
+    model : fitted DAPDAG estimator
+        A fitted DAPDAGRegressor or DAPDAGClassifier.
+    rows : Rows
+        What `read_tables` returned.
+    domain : str, optional
+        Column that names each row's site.
+    head : sequence of str, optional
+        Names of all columns of the files, where `rows` holds only some.
+
+    Returns
+    -------
+    NewRows
+        Rows for the model.
 
     Raises
     ------

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from dapdag._runtime.text import level
-from dapdag._sklearn.sites import Sites, adapt
+from dapdag._sklearn.sites import adapt, interval_of, numbers_of, probabilities_of
+from dapdag.inference.prediction import LabelDistribution
 from dapdag.io.columns import whole_numbers
 from dapdag.io.new_rows import NewRows
 
@@ -46,7 +47,7 @@ def predict_at_site(
     else:
         low, high = site.predict_interval(new.X, coverage).T
         found = {"prediction": site.predict(new.X), "low": low, "high": high}
-    return together(new, keep, domain, found, environments)
+    return _beside(new, keep, domain, found, environments)
 
 
 def predict_table(
@@ -67,27 +68,34 @@ def predict_table(
     domain : name for the column of sites; `site` if they came from the names of files
     """
     sites = adapt(model, new.X, new.site)
-    environments = sites.environments
-    if hasattr(model, "classes_"):
-        found = class_columns(model.classes_, sites.probabilities())
-    else:
-        found = _numbers(sites, coverage)
-    return together(new, keep, domain, found, environments)
+    found = label_columns(model, sites.label, coverage)
+    return _beside(new, keep, domain, found, sites.environments)
 
 
-def together(
+def _beside(
     new: NewRows,
     keep: Sequence[str],
     domain: str | None,
     found: dict[str, Any],
     environments: pd.DataFrame,
 ) -> Predictions:
-    """The columns of predictions behind those that are kept."""
-    frame = new.rows.frame
-    columns: dict[str, Any] = {name: frame[name].to_numpy() for name in keep}
-    if new.site is not None:
-        columns[domain or SITE] = new.site
-        outside: Any = environments["outside"].reindex(new.site).to_numpy()
+    table = together(new.rows.frame, new.site, keep, domain, found, environments)
+    return Predictions(table, environments)
+
+
+def together(
+    frame: pd.DataFrame,
+    site: Any,
+    keep: Sequence[Any],
+    domain: str | None,
+    found: dict[str, Any],
+    environments: pd.DataFrame,
+) -> pd.DataFrame:
+    """The columns of predictions behind those of `frame` that are kept and each row's site."""
+    columns: dict[Any, Any] = {name: frame[name].array for name in keep}
+    if site is not None:
+        columns[domain or SITE] = site
+        outside: Any = environments["outside"].reindex(site).to_numpy()
     else:
         outside = bool(environments["outside"].iloc[0])
     for name in found:
@@ -96,13 +104,16 @@ def together(
                 f"column {name!r} of the new table has the name of a column of predictions: "
                 "rename it"
             )
-    table = pd.DataFrame({**columns, **found}, index=frame.index)
-    return Predictions(table.assign(outside=outside), environments)
+    return pd.DataFrame({**columns, **found}, index=frame.index).assign(outside=outside)
 
 
-def _numbers(sites: Sites, coverage: float) -> dict[str, Any]:
-    low, high = sites.interval(coverage).T
-    return {"prediction": sites.numbers()[0], "low": low, "high": high}
+def label_columns(estimator: Any, label: LabelDistribution, coverage: float) -> dict[str, Any]:
+    """The label's columns of a table of predictions."""
+    if hasattr(estimator, "classes_"):
+        return class_columns(estimator.classes_, probabilities_of(label))
+    model = estimator.fitted_.model
+    low, high = interval_of(model, label, coverage).T
+    return {"prediction": numbers_of(model, label)[0], "low": low, "high": high}
 
 
 def class_columns(classes: Any, probability: Any) -> dict[str, Any]:

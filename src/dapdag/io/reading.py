@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dapdag._runtime.text import counted, nearest, quoted
 from dapdag._runtime.warning import ReadingWarning
 from dapdag.io.cells import read_cells
-from dapdag.io.names import is_table_name, stem
+from dapdag.io.names import is_table_name
+from dapdag.io.rows import Reading, Rows
 from dapdag.io.sniffing import Text, clean, kind_of, sniff
 from dapdag.io.streams import is_stream, local
 from dapdag.io.values import FileCells, clean_frame, typed_frames
@@ -34,56 +33,6 @@ _NOT_TABLES = {
 _NAMELESS = re.compile(r"Unnamed: \d+")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How text is to be read; None means that the file itself tells."""
-
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    missing: tuple[str, ...] = ()  # cells that stand for a missing value, beside the usual ones
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of one or several files, in one frame that knows where each row came from."""
-
-    frame: pd.DataFrame
-    files: tuple[Path, ...]
-    counts: tuple[int, ...]
-    raw: pd.DataFrame | None = None  # every cell as it stood in its file, where that was asked for
-    decimals: tuple[str, ...] = ()  # decimal mark of each file
-    before: int = 0  # rows of the first file that are not among these
-
-    @property
-    def name(self) -> str:
-        """The files in words."""
-        first = str(self.files[0])
-        return first if len(self.files) == 1 else f"{first} and {len(self.files) - 1} more"
-
-    @property
-    def file_of_row(self) -> NDArray[np.intp]:
-        return np.repeat(np.arange(len(self.files)), self.counts)
-
-    def where(self, row: int) -> str:
-        """The file of a row and its number there, counted from 1 below the header."""
-        ends = np.cumsum(self.counts)
-        k = int(np.searchsorted(ends, row, side="right"))
-        before = self.before if k == 0 else 0
-        return f"{self.files[k]}, row {before + row - int(ends[k]) + self.counts[k] + 1:,}"
-
-    def site_of_row(self) -> NDArray[Any]:
-        """The name of each row's file, without its suffixes: the site of tables without one."""
-        stems = [clean(stem(path)) for path in self.files]
-        repeated = sorted({stem for stem in stems if stems.count(stem) > 1})
-        if repeated:
-            raise ValueError(
-                f"several files are named {repeated[0]!r}, and the name of a file is its site: "
-                "rename them, or give the column of the site with --domain"
-            )
-        return np.array(stems, dtype=object)[self.file_of_row]
-
-
 def read_table(
     path: str | Path,
     reading: Reading | None = None,
@@ -97,16 +46,50 @@ def read_table(
 
     Parameters
     ----------
-    path : the file, or `-` for standard input; text may be compressed (gzip, bz2, xz)
-    reading : what the content does not tell, or tells wrongly
-    columns : the columns wanted, where the file has them; all by default
-    text : columns to be read as text even where they look like numbers: `007` stays `007`
+    path : path-like
+        The file, or `-` for standard input; text may be compressed (gzip, bz2, xz).
+    reading : Reading, optional
+        What the content does not tell, or tells wrongly.
+    columns : collection of str, optional
+        Columns wanted, where the file has them. By default all.
+    text : collection of str, default=()
+        Columns to be read as text even where they look like numbers: `007` stays `007`.
+
+    Returns
+    -------
+    DataFrame
+        The table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dapdag.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "north.csv"
+    ...     _ = path.write_text("age; dose\\n61; 1,5\\n70; \\n")
+    ...     table = read_table(path)
+    >>> table["dose"].tolist()
+    [1.5, nan]
     """
     return read_tables([path], reading, columns=columns, text=text).frame
 
 
 def column_names(path: str | Path, reading: Reading | None = None) -> list[str]:
-    """The columns of a table, without its rows."""
+    """The columns of a table, without its rows.
+
+    Parameters
+    ----------
+    path : path-like
+        A table.
+    reading : Reading, optional
+        What the content does not tell, or tells wrongly.
+
+    Returns
+    -------
+    list of str
+        Names.
+    """
     path, given = Path(path), reading or Reading()
     if is_parquet(path):
         import pyarrow.parquet as pq
@@ -126,8 +109,27 @@ def read_tables(
 ) -> Rows:
     """The tables of several files, or of all files in a folder, one below the other.
 
-    A column that some of the files lack is missing in their rows, and a warning says so. `levels`
-    are those of a fitted model, by column; `keep_raw` also keeps every cell as it stood there.
+    A column that some of the files lack is missing in their rows, and a warning says so.
+
+    Parameters
+    ----------
+    paths : iterable of path-like
+        Files and folders.
+    reading : Reading, optional
+        What the content does not tell, or tells wrongly.
+    columns : collection of str, optional
+        Columns wanted, where the files have them. By default all.
+    text : collection of str, default=()
+        Columns to be read as text even where they look like numbers.
+    levels : mapping from str to collection of str, optional
+        Levels of a fitted model, by column.
+    keep_raw : bool, default=False
+        Also keep every cell as it stood in its file.
+
+    Returns
+    -------
+    Rows
+        The rows, which know where they came from.
     """
     given = reading or Reading()
     files = [file for path in paths for file in table_files(Path(path))]

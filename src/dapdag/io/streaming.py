@@ -20,11 +20,10 @@ from dapdag import __version__
 from dapdag._runtime.files import atomic_write
 from dapdag._runtime.progress import Reporter
 from dapdag._runtime.warning import UnknownLevelWarning
-from dapdag._sklearn.partial import KnownSites, gather_sites
-from dapdag._sklearn.sites import interval_of, numbers_of, probabilities_of
+from dapdag._sklearn.partial import KnownSites, gather_sites, infer
 from dapdag.io.batches import Batches
 from dapdag.io.new_rows import NewRows
-from dapdag.io.predictions import Predictions, class_columns, predict_at_site, together
+from dapdag.io.predictions import Predictions, label_columns, predict_at_site, together
 from dapdag.io.streams import local
 from dapdag.io.unfinished import Unfinished, unfinished
 from dapdag.storage.fingerprint import fingerprint, fingerprint_of_site
@@ -76,20 +75,21 @@ def predict_files(
                 _write_part(found.table, work.part(number), output, number == 0, float_format)
                 report.update(started + done)
         environments = model.environment_ if sites is None else sites.environments
+        if _files(batches) != about["files"]:
+            raise ValueError(f"{batches.plan.files[0]} was changed while it was read: run it again")
         columns = _join(work, output)
     return Streamed(columns, batches.n_rows, environments)
 
 
 def _asked(model: Any, batches: Batches, output: Path, *options: Any) -> dict[str, Any]:
     """All that the result depends on; rows by the name, size and time of their files."""
-    files = [[str(f.absolute()), *_state(f)] for f in batches.plan.files]
     plan = batches.plan
     known = getattr(model, "known_", None)
     return {
         "dapdag": __version__,
         "model": fingerprint(model.fitted_),
         "site": None if known is None else fingerprint_of_site(known),
-        "files": files,
+        "files": _files(batches),
         "reading": repr(plan.reading),
         "domain": plan.domain,
         "batch": batches.size,
@@ -98,9 +98,10 @@ def _asked(model: Any, batches: Batches, output: Path, *options: Any) -> dict[st
     }
 
 
-def _state(file: Path) -> list[int]:
-    found = local(file).stat()
-    return [found.st_size, found.st_mtime_ns]
+def _files(batches: Batches) -> list[list[Any]]:
+    """Name, size and time of every file."""
+    found = [(file, local(file).stat()) for file in batches.plan.files]
+    return [[str(file.absolute()), one.st_size, one.st_mtime_ns] for file, one in found]
 
 
 def _know_sites(model: Any, batches: Batches, work: Unfinished, report: Reporter) -> KnownSites:
@@ -116,7 +117,7 @@ def _know_sites(model: Any, batches: Batches, work: Unfinished, report: Reporter
         report.update(done)
     if n > saved:
         work.save_sites(found, n)
-    sites = KnownSites(model, found)
+    sites = KnownSites(model, infer(model, found), found.unseen)
     sites.tell()
     return sites
 
@@ -132,13 +133,9 @@ def _predict(
     domain = batches.plan.domain
     if sites is None:
         return predict_at_site(model, new, coverage=coverage, keep=keep, domain=domain)
-    label = sites.score(model, new.X, new.site)
-    if hasattr(model, "classes_"):
-        found = class_columns(model.classes_, probabilities_of(label))
-    else:
-        low, high = interval_of(sites.model, label, coverage).T
-        found = {"prediction": numbers_of(sites.model, label)[0], "low": low, "high": high}
-    return together(new, keep, domain, found, sites.environments)
+    found = label_columns(model, sites.score(model, new.X, new.site), coverage)
+    about = new.rows.frame, new.site, keep, domain
+    return Predictions(together(*about, found, sites.environments), sites.environments)
 
 
 def _write_part(

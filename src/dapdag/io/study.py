@@ -16,12 +16,11 @@ from dapdag._runtime.text import counted, expand, quoted, suggestion
 from dapdag._runtime.warning import DataWarning, ReadingWarning
 from dapdag.io.columns import (
     clean_features,
-    clean_numbers,
-    is_text,
     numbers_rows,
     tell_alike,
     whole_numbers,
 )
+from dapdag.io.labels import Task, study_label
 from dapdag.io.leaks import tell_leaks
 from dapdag.io.reading import Rows
 from dapdag.io.roles import check_roles, row_groups, row_weights
@@ -31,14 +30,30 @@ from dapdag.io.sniffing import clean
 if TYPE_CHECKING:
     from dapdag.datasets import DomainData
 
-Task = Literal["regression", "classification"]
 NEGATIVE = re.compile(r"-\d+")
-MOST_CLASSES = 10  # of whole numbers that are taken for classes
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Features, label and site of every row, ready for an estimator."""
+    """Features, label and site of every row, ready for an estimator.
+
+    Attributes
+    ----------
+    X : DataFrame
+        Features.
+    y : Series
+        Labels, named after their column; none where `is_target`.
+    site : array
+        Site of every row, as text.
+    is_target : array
+        Whether a row belongs to a target.
+    task : str
+        "regression" or "classification".
+    weight : array or None
+        How much every row counts.
+    group : array or None
+        What every row belongs to.
+    """
 
     X: pd.DataFrame
     y: pd.Series  # named after its column; no label where `is_target`
@@ -72,7 +87,18 @@ class Study:
         return domain
 
     def labelled(self, name: str = "study") -> DomainData:
-        """The rows with a label, as the data that evaluations take."""
+        """The rows with a label, as the data that evaluations take.
+
+        Parameters
+        ----------
+        name : str, default="study"
+            Name of the data.
+
+        Returns
+        -------
+        DomainData
+            Rows of the sources that have a label.
+        """
         from dapdag.datasets import DomainData
 
         keep = np.flatnonzero(self.y.notna().to_numpy() & ~self.is_target)
@@ -106,14 +132,46 @@ def prepare_study(
 
     Parameters
     ----------
-    label : column to predict
-    domain : column that names each row's site; None takes the names of the files
-    targets : sites whose labels are not to be used, only their features
-    unlabelled : rows of target sites in files of their own
-    categorical : columns whose numbers are codes
-    drop : columns to leave out; wildcards are allowed, also in `categorical`
-    weight, group : columns that say how much a row counts, and what it belongs to
-    task : what the label is; "auto" takes text, two values and few whole numbers for classes
+    rows : Rows
+        What `read_tables` returned.
+    label : str
+        Column to predict.
+    domain : str, optional
+        Column that names each row's site. By default the names of the files do.
+    targets : collection of str, default=()
+        Sites whose labels are not to be used, only their features.
+    unlabelled : Rows, optional
+        Rows of target sites in files of their own.
+    categorical : collection of str, default=()
+        Columns whose numbers are codes.
+    drop : collection of str, default=()
+        Columns to leave out; wildcards are allowed, also in `categorical`.
+    weight : str, optional
+        Column that says how much a row counts.
+    group : str, optional
+        Column that says what a row belongs to.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the label is; "auto" takes text, two values and few whole numbers for classes.
+
+    Returns
+    -------
+    Study
+        Features, label and site of every row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dapdag.datasets import make_regression_domains
+    >>> from dapdag.io import prepare_study, read_tables, write_table
+    >>> data = make_regression_domains(n_domains=3, n_samples=30)
+    >>> table = data.X.assign(outcome=data.y, hospital=[f"h{d}" for d in data.sample_domain])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(table, Path(folder) / "table.csv")
+    ...     rows = read_tables([Path(folder) / "table.csv"])
+    >>> study = prepare_study(rows, label="outcome", domain="hospital")
+    >>> study.task, study.sources
+    ('regression', ['h0', 'h1', 'h2'])
     """
     names = [str(name) for name in rows.frame]
     label = clean(label)
@@ -132,7 +190,7 @@ def prepare_study(
             rows, unlabelled, domain, site, is_target, features
         )
     X = clean_features(rows, features, codes)
-    y, found = _label(rows, label, is_target, task)
+    y, found = study_label(rows, label, is_target, task)
     tell_alike(label, rows.frame[label])
     if domain is not None:
         tell_alike(domain, pd.Series(site))
@@ -212,58 +270,6 @@ def _with_unlabelled(
         np.concatenate([site, new_site]),
         np.concatenate([is_target, np.ones(len(new_site), dtype=bool)]),
     )
-
-
-def _label(
-    rows: Rows, name: str, is_target: NDArray[np.bool_], task: str
-) -> tuple[pd.Series, Task]:
-    """The label without what is known of the targets, and what kind of label it is."""
-    column = rows.frame[name]
-    known = column.notna().to_numpy() & ~is_target
-    if not known.any():
-        raise ValueError(
-            f"label {name!r} is missing in every row of {rows.name}"
-            + (" that is not a target" if is_target.any() else "")
-            + ": there is nothing to learn from"
-        )
-    seen = column[known]
-    found: Task = _task(seen) if task == "auto" else task  # type: ignore[assignment]
-    if seen.nunique() == 1:
-        raise ValueError(
-            f"label {name!r} has one value only, {str(seen.iloc[0])!r}: there is nothing to tell "
-            "apart"
-        )
-    if found == "regression":
-        numbers = clean_numbers(rows, name, "--task classification").astype(float)
-        return numbers.where(~is_target), found
-    if seen.nunique() > max(2, len(seen) // 2):
-        raise ValueError(
-            f"label {name!r} has {seen.nunique():,} different values in {len(seen):,} rows, too "
-            "many for classes: is it the right column?"
-        )
-    return _classes(column, is_target), found
-
-
-def _task(seen: pd.Series) -> Task:
-    if seen.nunique() <= 2 or not pd.api.types.is_numeric_dtype(seen):
-        numbers = pd.to_numeric(seen.astype(object), errors="coerce").notna().mean()
-        return "regression" if is_text(seen) and 0.5 <= numbers < 1 else "classification"
-    return (
-        "classification" if whole_numbers(seen) and seen.nunique() <= MOST_CLASSES else "regression"
-    )
-
-
-def _classes(column: pd.Series, is_target: NDArray[np.bool_]) -> pd.Series:
-    """Classes as text, truth values or numbers; masked for targets as scikit-adaptation does."""
-    if is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):
-        text = column.astype(object).map(str, na_action="ignore")
-        return text.where(~is_target, None)
-    if column.isna().to_numpy()[~is_target].any():
-        return column.astype(float).where(~is_target)
-    if pd.api.types.is_bool_dtype(column):
-        return column.astype(bool) & ~is_target
-    integers = whole_numbers(column.where(~is_target))
-    return column.where(~is_target, -1).astype(np.int64) if integers else column.where(~is_target)
 
 
 def _check_sites(site: NDArray[Any], is_target: NDArray[np.bool_], y: pd.Series) -> None:

@@ -18,7 +18,14 @@ def check_output(
 ) -> None:
     """Find out before the work that the result can be written, and that it replaces no input.
 
-    `inputs` are all files and folders that the command reads, the model among them.
+    Parameters
+    ----------
+    path : path-like
+        File to be written.
+    formats : tuple of str, default=('.csv', '.tsv', '.parquet')
+        Suffixes that are allowed.
+    inputs : sequence of path-like, default=()
+        All files and folders that the command reads, the model among them.
     """
     if formats and path.suffix.lower() not in formats:
         raise ValueError(f"cannot write {path}: its name must end in one of {', '.join(formats)}")
@@ -49,7 +56,17 @@ def _keep_input(output: Path, given: Path) -> None:
 
 
 def write_table(frame: pd.DataFrame, path: str | Path, float_format: str | None = None) -> None:
-    """Write a table as CSV, TSV or Parquet, by the suffix of its name, without its index."""
+    """Write a table as CSV, TSV or Parquet, by the suffix of its name, without its index.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    path : path-like
+        Its suffix decides: .csv, .tsv or .parquet.
+    float_format : str, optional
+        Format of numbers in text, such as "%.7g". By default every digit.
+    """
     path = Path(path)
     check_output(path)
     with atomic_write(path) as temporary:

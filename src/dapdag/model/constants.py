@@ -126,11 +126,6 @@ EFFECT_RIDGE, NOISE_PRIOR_ROWS = 3.0, 20.0
 LEAST_NOISE = 1e-3
 # EM ends when the log-likelihood per row changes by less, or after so many steps.
 EM_STEPS, EM_TOLERANCE = 60, 1e-4
-# Inference on the graph takes part if it lowers the loss at left-out sources significantly at this
-# level (one-sided paired t-test). Chosen on left-out tables of anti-causal sites and three
-# development sets: at .05 eight sources rarely show a gain that targets have.
-# Measured by: benchmarks/parts.py graph_margin.
-CLEARLY = 0.2
 # Two experts contradict each other at a site when 1 − their correlation exceeds its largest value
 # over left-out sources by this factor and margin. Measured by: benchmarks/parts.py referee.
 DISAGREEMENT = 3.0, 0.02
@@ -166,15 +161,23 @@ LEAST_PROPORTION = 1e-6
 # Rows of a site that are kept once it is adapted to: what follows from its rows beside the
 # encoder's sums is computed on these. Not measured: more than any of the limits above and below.
 SITE_ROWS = 4096
+# Share of the rows of a part that are equal to others, above which parts are sampled independently
+# and not by content. Copies of a row in a site of N rows in parts of n are then at most about
+# 2 N MOST_EQUAL / n: 3 for 100,000,000 rows in parts of 65,536. Not measured.
+MOST_EQUAL = 0.001
 
 # Some labels of a new site. Measured together by: benchmarks/labels.py.
 
 # Variance between sites of the intercept and of the slope of predictions on the scale of the link
-# (standard deviations of the label; log-odds) that counts like that many left-out sources: these
-# were not left out by encoder and graph, and so vary less than new sites do.
+# (standard deviations of the label; log-odds) that counts like that many left-out sources: so few
+# that sources soon outweigh it, and enough that one or two do not claim that all are alike.
 # Measured by: benchmarks/sites.py means.
-VARIATION_PRIOR = {"numbers": (0.1, 0.04), "classes": (0.25, 0.04)}
-VARIATION_SOURCES = 4
+VARIATION_PRIOR = {"numbers": (0.02, 0.04), "classes": (0.1, 0.04)}
+VARIATION_SOURCES = 2
+# Drawn labels from which the expected score of a site is computed, and the variance between sites
+# of a score's error (of log-odds of AUC, of logarithms of the others) that counts like that many
+# left-out sources. Measured by: benchmarks/sites.py scores.
+SCORE_DRAWS, SCORE_SOURCES, SCORE_VARIATION = 200, 2, 0.01
 # Nats that a change of the experts' weights by 1 costs: what the left-out sources count for.
 WEIGHT_PRIOR = 10.0
 # Labels from which a site's own fit is tried, folds that judge it, random Fourier features beside

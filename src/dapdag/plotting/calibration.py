@@ -29,11 +29,17 @@ def plot_calibration(y_true: ArrayLike, proba: ArrayLike, ax: Axes | None = None
 
     Parameters
     ----------
-    y_true : array of shape (n,)
-        0 and 1, or booleans.
+    y_true : array-like
+        Array of shape (n,) 0 and 1, or booleans.
     proba : array of shape (n,) or (n, 2)
         Probability of class 1, or of both classes.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     probability = np.asarray(proba, dtype=float)
     if probability.ndim == 2 and probability.shape[1] == 2:
@@ -87,9 +93,19 @@ def plot_coverage(
 
     Parameters
     ----------
-    y_true, y_pred, y_std : arrays of shape (n,)
-        Actual values, predictions and their standard deviations.
+    y_true : array-like
+        Actual values.
+    y_pred : array-like
+        Predictions.
+    y_std : array-like
+        Their standard deviations.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     true, pred, std = (
         column(name, values)

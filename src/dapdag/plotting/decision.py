@@ -24,10 +24,19 @@ def plot_decision_curve(
 
     Parameters
     ----------
-    validation : what `Evaluation.validation` or `validate` returned, of an event
-    target : a site; by default the first
-    method : by default the last one
+    validation : Validation
+        What `Evaluation.validation` or `validate` returned, of an event.
+    target : hashable, optional
+        A site; by default the first.
+    method : str, optional
+        By default the last one.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     target = validation.targets[0] if target is None else target
     curve = validation.decision_curve(target, method)
@@ -57,10 +66,19 @@ def plot_calibration_curve(
 
     Parameters
     ----------
-    validation : what `Evaluation.validation` or `validate` returned
-    target : a site; by default the first
-    method : by default the last one
+    validation : Validation
+        What `Evaluation.validation` or `validate` returned.
+    target : hashable, optional
+        A site; by default the first.
+    method : str, optional
+        By default the last one.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     target = validation.targets[0] if target is None else target
     curve = validation.calibration_curve(target, method)

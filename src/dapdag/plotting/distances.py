@@ -28,8 +28,15 @@ def environment_distances(
 
     Parameters
     ----------
-    sources, targets : DataFrame indexed by domain
+    sources : DataFrame indexed by domain
         Columns ``E1_mean, E1_sd, …`` as `source_environments_` and `environment` give them.
+    targets : DataFrame indexed by domain, optional
+        Columns ``E1_mean, E1_sd, …`` as `source_environments_` and `environment` give them.
+
+    Returns
+    -------
+    DataFrame, square
+        Domains in rows and columns.
     """
     table = sources if targets is None else pd.concat([sources, targets[sources.columns]])
     numbers = table[[c for c in sources if str(c).startswith("E")]].to_numpy(dtype=float)
@@ -49,7 +56,14 @@ def plot_distances(
         Any distance, for example from `environment_distances`; the same domains in rows and
         columns.
     ax : Axes, optional
-    targets : domains whose names are set in green, as on the map of environments
+        Axes to draw on. By default a new figure is made.
+    targets : sequence, default=()
+        Domains whose names are set in green, as on the map of environments.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     matrix = _checked(distances)
     n = len(matrix)

@@ -29,9 +29,17 @@ def plot_environment_effects(
 
     Parameters
     ----------
-    effects : what `dapdag.effects.environment_effects` found
+    effects : EnvironmentEffects
+        What `dapdag.effects.environment_effects` found.
     ax : Axes, optional
-    n_largest : how many variables to show, from the most to the least affected
+        Axes to draw on. By default a new figure is made.
+    n_largest : int, default=20
+        How many variables to show, from the most to the least affected.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     reach = effects.reach.fillna(0.0).sort_values(ascending=False, kind="stable")
     shown = list(reach.index[:n_largest])
@@ -105,7 +113,14 @@ def plot_environment_strength(
         ``graph_`` of a fitted estimator: its nodes have the attribute ``"environment"``; the one
         with ``"label"`` is drawn in the label's colour.
     ax : Axes, optional
-    n_largest : how many variables to show
+        Axes to draw on. By default a new figure is made.
+    n_largest : int, default=20
+        How many variables to show.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     acts = {node: float(d) for node, d in graph.nodes(data="environment") if d is not None}
     if not acts:

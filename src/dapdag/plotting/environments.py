@@ -35,12 +35,27 @@ def plot_environments(
 
     Parameters
     ----------
-    sources, targets : DataFrame indexed by domain
+    sources : DataFrame indexed by domain
+        Columns ``E1_mean, E1_sd, E2_mean, …``; targets may have the boolean column ``outside``.
+    targets : DataFrame indexed by domain, optional
         Columns ``E1_mean, E1_sd, E2_mean, …``; targets may have the boolean column ``outside``.
     ax : Axes, optional
-    true : mapping from domain to true E, or one value per row (sources, then targets), optional
-        Drawn in one dimension only, after the linear map that fits the sources best, because E
-        is only known up to such a map.
+        Axes to draw on. By default a new figure is made.
+    true : mapping or sequence of float, optional
+        True E by domain, or one value per row (sources, then targets). Drawn in one dimension only,
+        after the linear map that fits the sources best, because E is only known up to such a map.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dapdag.plotting import plot_environments
+    >>> sources = pd.DataFrame({"E1_mean": [-1.0, 0.9], "E1_sd": [0.2, 0.1]}, index=["A", "B"])
+    >>> ax = plot_environments(sources)
     """
     table = _together(sources, targets)
     if "E2_mean" in table:
@@ -62,11 +77,21 @@ def plot_true_vs_inferred(
 
     Parameters
     ----------
-    true_env : mapping from domain to true E, or one value per row (sources, then targets)
-    sources, targets : DataFrame
-        As in `plot_environments`. Of several dimensions, the one is shown that correlates best
-        with the truth over the sources.
+    true_env : mapping or sequence of float
+        True E by domain, or one value per row (sources, then targets).
+    sources : DataFrame
+        As in `plot_environments`. Of several dimensions, the one is shown that correlates best with
+        the truth over the sources.
+    targets : DataFrame, optional
+        As in `plot_environments`. Of several dimensions, the one is shown that correlates best with
+        the truth over the sources.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     table = _together(sources, targets)
     true = _true_values(true_env, table)

@@ -33,10 +33,19 @@ def plot_forest(
 
     Parameters
     ----------
-    validation : what `Evaluation.validation` or `validate` returned
-    statistic : a name in `dapdag.evaluate.STATISTICS`; by default c-statistic, or R²
-    method : by default the last one
+    validation : Validation
+        What `Evaluation.validation` or `validate` returned.
+    statistic : str, optional
+        A name in `dapdag.evaluate.STATISTICS`; by default c-statistic, or R².
+    method : str, optional
+        By default the last one.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     statistic = validation.statistics[0] if statistic is None else statistic
     method = validation.best() if method is None else method

@@ -44,8 +44,8 @@ def plot_graph(
     ----------
     graph : networkx.DiGraph
         Edge attribute ``"weight"`` sets width and opacity, ``"probability"`` is written on the
-        edge. Nodes with the attribute ``"perturbed"`` true, or ``"environment"`` at least a
-        quarter of its maximum, get a ring; the graph's attribute ``"rings"`` may say what it means.
+        edge. Nodes with the attribute ``"perturbed"`` true, or ``"environment"`` at least a quarter
+        of its maximum, get a ring; the graph's attribute ``"rings"`` may say what it means.
     truth : networkx.DiGraph, optional
         True graph over the same nodes: edges are then coloured as correct, reversed (drawn as
         learned), extra and missing.
@@ -53,6 +53,17 @@ def plot_graph(
         Names shrink to fit; without it a figure is made in which they are readable.
     label : node, optional
         The node in the accent colour; by default the one with the attribute ``"label"``.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from dapdag.plotting import plot_graph
+    >>> ax = plot_graph(nx.DiGraph([("age", "outcome"), ("dose", "outcome")]), label="outcome")
     """
     if label is not None and label not in graph:
         raise ValueError(f"label {label!r} is not a node of the graph; nodes are {list(graph)}.")

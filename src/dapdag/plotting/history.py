@@ -22,12 +22,17 @@ def plot_history(history: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     history : DataFrame
-        Column ``epoch`` (or else the index) and one numeric column per term. ``total`` and
-        ``loss`` are drawn in black.
+        Column ``epoch`` (or else the index) and one numeric column per term. ``total`` and ``loss``
+        are drawn in black.
     ax : Axes, optional
         The vertical axis becomes logarithmic when no term is negative and they span more than two
-        orders of magnitude, of which it shows five; it becomes symmetric-logarithmic when some
-        are negative and the largest dwarfs the others.
+        orders of magnitude, of which it shows five; it becomes symmetric-logarithmic when some are
+        negative and the largest dwarfs the others.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     epochs = history["epoch"] if "epoch" in history else history.index.to_series()
     numbers = history.drop(columns="epoch", errors="ignore").select_dtypes("number")

@@ -17,12 +17,26 @@ def plot_predictions(
 
     Parameters
     ----------
-    y_true, y_pred : arrays of shape (n,)
+    y_true : array-like
+        Actual values.
+    y_pred : array-like
+        Predictions, as many.
     y_std : array of shape (n,), optional
-        Standard deviations of the predictions. The band around the diagonal is then the typical
-        95 % interval at each actual value, and the share of rows that lie in their own interval
-        is written into the plot.
+        Standard deviations of the predictions. The band around the diagonal is then the typical 95
+        % interval at each actual value, and the share of rows that lie in their own interval is
+        written into the plot.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> from dapdag.plotting import plot_predictions
+    >>> ax = plot_predictions([1.0, 2.0, 3.0], [1.1, 1.8, 3.2])
     """
     true, pred = column("y_true", y_true), column("y_pred", y_pred)
     if true.shape != pred.shape or len(true) < 2:

@@ -16,8 +16,15 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    selection : what `dapdag.evaluate.select` returned
+    selection : Selection
+        What `dapdag.evaluate.select` returned.
     ax : Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     table, scores = selection.table, selection.scores
     ax = style.axes(ax, (1.8 + 1.1 * len(table), 4.2))

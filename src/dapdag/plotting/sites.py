@@ -24,9 +24,19 @@ def plot_track(
 
     Parameters
     ----------
-    found : what `dapdag.explain.track` found
-    sources : `source_environments_` of the model, whose range is shaded
-    dimension : of E
+    found : Track
+        What `dapdag.explain.track` found.
+    sources : DataFrame, optional
+        `source_environments_` of the model, whose range is shaded.
+    dimension : int, default=1
+        Dimension of E, 1 for the first.
+    ax : matplotlib Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
     """
     periods = found.periods
     name = f"E{dimension}"
@@ -50,7 +60,20 @@ def plot_track(
 
 
 def plot_site_difference(found: SiteDifference, ax: Axes | None = None) -> Axes:
-    """What each part brings to the difference of two sites, with 95 % intervals of sampling."""
+    """What each part brings to the difference of two sites, with 95 % intervals of sampling.
+
+    Parameters
+    ----------
+    found : SiteDifference
+        What `dapdag.explain.site_difference` returned.
+    ax : matplotlib Axes, optional
+        Axes to draw on. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes that were drawn on.
+    """
     parts = found.parts.iloc[::-1]
     ax = style.axes(ax, (6.6, 1.2 + ROW_HEIGHT * len(parts)))
     at, value = np.arange(len(parts)), parts["contribution"].to_numpy()

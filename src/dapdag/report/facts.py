@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import networkx as nx
@@ -15,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.text import level, listing
 from .._sklearn.shares import prediction_parts
-from .._sklearn.sites import adapt
+from .._sklearn.sites import Sites, adapt
 from ..data.schema import Column, cell_faults, describe_column
 from ..data.summaries import cells_summary
 from ..effects import EnvironmentEffects, column_variables, environment_effects
 from ..evaluate.clinical.stored import Assessed, from_assessment, score_rows
 from ..evaluate.clinical.validation import Validation
 from ..evaluate.prediction import COVERAGE
+from ..explain import SiteDifference, site_difference
+from ..inference.uncertainty import expected_performance
 from ..record import Record
 from .scores import NewScores, score_new
 from .validated import validated_new
@@ -29,9 +31,22 @@ from .validated import validated_new
 Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
 MAX_EFFECTS = 400
+# Sites of a new table whose scores are expected at most.
+MAX_EXPECTED = 12
+# Rows of a site whose mean prediction is compared with another's at least.
+FEWEST_COMPARED = 20
 UNNAMED = "The new site"
 KINDS = {"continuous": "number", "binary": "two values", "categorical": "categories"}
 ASSESSED = ("target", "method", "metric", "value")
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """The domains with the highest and the lowest mean prediction, and why they differ."""
+
+    high: Hashable
+    low: Hashable
+    difference: SiteDifference
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +70,9 @@ class New:
     truth: NDArray | None  # labels, where known
     scores: NewScores | None
     validation: Validation | None = None  # of the predictions, where labels are known
+    # of the first domains with more than one row: scores that their labels are expected to give
+    expected: Mapping[Hashable, pd.DataFrame] = field(default_factory=dict)
+    extremes: Extremes | None = None  # the domains whose mean predictions differ most
 
     @property
     def rows(self) -> int:
@@ -189,7 +207,36 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         truth=truth,
         scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
         validation=validated_new(model, truth, mean, probability, [domains[c] for c in codes]),
+        expected=_expected(sites, domains),
+        extremes=_extremes(model, sites, domains, mean),
     )
+
+
+def _expected(sites: Sites, domains: list[Hashable]) -> dict[Hashable, pd.DataFrame]:
+    found = {}
+    for name, site in zip(domains[:MAX_EXPECTED], sites.sites, strict=False):
+        known = site.known
+        if known.evidence.n_rows > 1:
+            about = known.estimate, known.label_of_some(), known.evidence.n_rows, COVERAGE
+            found[name] = expected_performance(sites.model, *about)
+    return found
+
+
+def _extremes(
+    model: Any, sites: Sites, domains: list[Hashable], mean: NDArray[np.float64]
+) -> Extremes | None:
+    """Of domains with enough rows, unless their difference is within what sampling rows gives."""
+    usable = [d for d, rows in enumerate(sites.rows) if len(rows) >= FEWEST_COMPARED]
+    several = not model._regression and len(model.classes_) > 2
+    if len(usable) < 2 or several:
+        return None
+    means = [float(mean[sites.rows[d]].mean()) for d in usable]
+    high, low = usable[int(np.argmax(means))], usable[int(np.argmin(means))]
+    known = [sites.sites[d].known for d in (high, low)]
+    found = site_difference(model, *known)
+    if not (found.parts["contribution"].abs() > 2 * found.parts["sd"]).any():
+        return None
+    return Extremes(domains[high], domains[low], found)
 
 
 def _names(ids: Any, n_rows: int) -> list[str]:

@@ -31,13 +31,35 @@ def write_report(
 
     Parameters
     ----------
-    model : a fitted DAPDAGRegressor or DAPDAGClassifier, or the path of a saved one
-    path : where to write
-    X : the new table, optional
-    sample_domain : one label per row of `X`; None means that all rows are one site
-    y : outcomes of `X`, where they are known, to say how well they were predicted; optional
-    title : the report's heading, optional
-    ids : one name per row of `X`, by which the highest and lowest predictions are called; optional
+    model : fitted DAPDAG estimator, or path-like
+        The model, or the path of a saved one.
+    path : path-like
+        File to write.
+    X : DataFrame or array of shape (rows, columns), optional
+        The new table. By default the report is of the model alone.
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row of `X`. By default all rows are one site.
+    y : sequence, one per row, optional
+        Outcomes of `X`, where they are known, to say how well they were predicted.
+    title : str, optional
+        The report's heading.
+    ids : sequence, one per row, optional
+        Names of the rows of `X`, by which the highest and lowest predictions are called.
+
+    Examples
+    --------
+    >>> from dapdag import DAPDAGRegressor
+    >>> from dapdag.datasets import make_regression_domains
+    >>> split = make_regression_domains(n_domains=5, n_samples=60).leave_out(4)
+    >>> model = DAPDAGRegressor().fit(split.X, split.y, sample_domain=split.sample_domain)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dapdag.report import write_report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(model, Path(folder) / "report.html", X=split.X_target)
+    ...     text = (Path(folder) / "report.html").read_text(encoding="utf-8")
+    >>> text[:15]
+    '<!DOCTYPE html>'
     """
     atomic_write_text(path, report_html(model, X, sample_domain, y, title, ids))
 

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..evaluate.clinical.by_site import usual_threshold, validation_of
 from ..evaluate.clinical.extra import clinical_is_installed
-from ..evaluate.clinical.validation import Validation, usual_threshold, validation_of
+from ..evaluate.clinical.validation import Validation
 from ..evaluate.external import source_prediction
 from ..evaluate.references import CONSTANT
 

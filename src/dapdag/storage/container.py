@@ -20,7 +20,7 @@ from .. import __version__
 from .table import Arrays
 
 FORMAT = "dapdag-model"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 _KEY = "dapdag"
 _NO_DIGEST = "0" * 64

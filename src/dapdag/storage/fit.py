@@ -15,6 +15,7 @@ from ..data.layout import sizes_of
 from ..data.table import Table
 from ..graph import DAG
 from ..inference.combination import EXPERTS, Combination
+from ..inference.expected_scores import ScoreErrors, scores_of
 from ..inference.fitted import Fit, FittedModel
 from ..inference.graph_expert import EffectPrior
 from ..inference.missing import MissingEffects
@@ -44,6 +45,7 @@ _SHAPES = {
     "effect_noise": ("slots",),
     "normal": ("draws", "dimensions of E"),
     "usual_level": ("columns of the level",),
+    "score_errors": ("numbers of a score", "scores"),
     "worst_source_loss": ("features",),
     "adjacency": ("variables", "variables"),
     "mask": ("variables", "variables"),
@@ -57,7 +59,7 @@ _SHAPES = {
 _FINITE = (
     *("vectors", "parents", "source_mean", "source_variance", "label_scale", "missing_penalty"),
     *("expert_weights", "agreement", "effect_mean", "effect_variance", "effect_noise", "normal"),
-    *("usual_level",),
+    *("usual_level", "score_errors"),
 )
 _DTYPES = {"vectors": "float32", "parents": "float32", "mask": "bool"}
 
@@ -83,6 +85,9 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "normal": model.normal,
         "worst_source_loss": model.worst_source_loss,
         "usual_level": model.calibration.level,
+        "score_errors": np.stack(
+            [model.score_errors.shift, model.score_errors.between, model.score_errors.n_sites]
+        ),
         "adjacency": fit.adjacency,
         "mask": fit.dag.mask,
         "edge_probability": fit.edge_probability,
@@ -142,6 +147,7 @@ def decode_fit(header: Mapping[str, Any], arrays: Arrays, sources: Sequence[Hash
         label_range=_label_range(header["label_range"]),
         worst_source_loss=arrays["worst_source_loss"],
         calibration=_calibration(header["calibration"], arrays["usual_level"], table),
+        score_errors=_score_errors(arrays["score_errors"]),
         normal=arrays["normal"],
     )
     return Fit(
@@ -197,6 +203,13 @@ def _calibration(given: Mapping[str, Any], level: NDArray, table: Table) -> Cali
     return Calibration(level, slope, tau2, ratio, n_sites, overall)
 
 
+def _score_errors(given: NDArray) -> ScoreErrors:
+    found = ScoreErrors(*given)
+    if (found.between < 0).any() or (found.n_sites < 0).any():
+        raise ValueError(f"the errors of expected scores are {given.tolist()}")
+    return found
+
+
 def _dag(header: Mapping[str, Any], mask: np.ndarray) -> DAG:
     removed = tuple((int(i), int(j)) for i, j in header["removed"])
     if not all(0 <= i < len(mask) for edge in removed for i in edge):
@@ -220,6 +233,8 @@ def _check_arrays(
         "features": len(table.features),
         "experts": len(EXPERTS),
         "experts beside the graph": len(EXPERTS) - 1,
+        "numbers of a score": 3,
+        "scores": len(scores_of(table.label.kind)),
         "kinds of shift": len(SHIFT_COLUMNS),
         "classes": len(table.label.levels) if isinstance(table.label, Discrete) else 0,
         "sources": n_sources,

@@ -191,5 +191,7 @@ def _standardise(values: Array) -> tuple[Array, tuple[float, ...]]:
 def _scaled(values: Array) -> Array:
     # A power of two changes no digit, and keeps squares of huge or tiny numbers finite.
     values = np.ldexp(values, -int(np.frexp(np.nanmax(np.abs(values)))[1]))
-    centred = values - np.nanmean(values)
-    return np.asarray(centred / np.nanstd(centred))
+    # sums of sorted values do not depend on the order of the rows, to the last digit
+    ascending = np.sort(values[~np.isnan(values)])
+    mean = ascending.mean()
+    return np.asarray((values - mean) / (ascending - mean).std())

@@ -104,7 +104,8 @@ def _against_tiers(
         raise ValueError(f"tiers must be a list of lists of names, first causes first: {tiers!r}.")
     tier_of: dict[int, int] = {}
     for number, tier in enumerate(tiers):
-        members: list[Any] = [tier] if isinstance(tier, str) else list(tier)
+        alone = isinstance(tier, str) or not isinstance(tier, Iterable)
+        members: list[Any] = [tier] if alone else list(tier)
         for member in members:
             for j in _matches("tiers", member, names):
                 if tier_of.setdefault(j, number) != number:

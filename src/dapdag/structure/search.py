@@ -16,7 +16,7 @@ from dapdag.structure.knowledge import read_knowledge
 from dapdag.structure.pipeline import Options, discover
 from dapdag.structure.shifts import shift_frame
 from dapdag.structure.statistics import Array
-from dapdag.structure.summary import Statistics, summarise
+from dapdag.structure.summary import Statistics, check_integer, summarise
 
 
 class GraphSearch(BaseEstimator):
@@ -29,39 +29,48 @@ class GraphSearch(BaseEstimator):
 
     Parameters
     ----------
-    max_parents : int
+    max_parents : int, default=6
         Most parents of a variable.
     forbidden_edges, required_edges : iterables of (cause, effect), optional
         Names of columns, or patterns such as ``"lab_*"`` for all that match.
     tiers : list of lists of names or patterns, optional
         First causes first: no column is caused by one of a later tier.
-    random_state : int
+    random_state : int, default=0
         Seed of everything that is drawn.
     n_jobs : int, optional
         Threads; -1 for one per core.
-    verbose : int
-        1 shows a progress bar on a terminal.
+    verbose : int, default=0
+        Int 1 shows a progress bar on a terminal.
 
     Attributes
     ----------
     graph_ : networkx.DiGraph
-        The best DAG, with the columns' names. Edge attributes: ``"weight"``, the standard
-        deviation of what the parent contributes in units of the child's, and ``"probability"``.
-        Node attribute: ``"environment"``, the probability that the mechanism shifts.
+        The best DAG, with the columns' names. Edge attributes: ``"weight"``, the standard deviation
+        of what the parent contributes in units of the child's, and ``"probability"``. Node
+        attribute: ``"environment"``, the probability that the mechanism shifts.
     edge_probability_ : DataFrame
         Probability of every edge; parents in rows.
     adjacency_probability_ : DataFrame
         Probability of an edge in either direction.
     mechanism_shift_ : DataFrame
-        One row per variable: the probability that its mechanism differs between sites, and that
-        it does so in its level, slopes, shape or noise; the log Bayes factor of any difference.
+        One row per variable: the probability that its mechanism differs between sites, and that it
+        does so in its level, slopes, shape or noise; the log Bayes factor of any difference.
     log_evidence_ : float
         Score of the graph.
     rows_ : DataFrame
-        One row per site: its ``rows``, and how many were ``read``: all of them in tables of up
-        to 20,000 rows.
-    feature_names_in_, n_features_in_
-        Columns of X.
+        One row per site: its ``rows``, and how many were ``read``: all of them in tables of up to
+        20,000 rows.
+    feature_names_in_, n_features_in_ : array, int
+        Names and number of the columns.
+
+    Examples
+    --------
+    >>> from dapdag import GraphSearch
+    >>> from dapdag.datasets import make_regression_domains
+    >>> data = make_regression_domains(n_domains=5, n_samples=60)
+    >>> search = GraphSearch().fit(data.X, sample_domain=data.sample_domain)
+    >>> search.edge_probability_.shape
+    (7, 7)
     """
 
     def __init__(
@@ -89,15 +98,20 @@ class GraphSearch(BaseEstimator):
         ----------
         X : DataFrame or array of shape (rows, columns)
             Numeric, binary and categorical columns; NaN where a value is missing.
-        sample_domain : one label per row, optional
-            The site of every row; None for one site.
+        sample_domain : sequence of labels, one per row, optional
+            Site of every row. By default all rows are one site.
+
+        Returns
+        -------
+        self
+            The fitted search.
         """
         self._check()
         return self.fit_statistics(summarise(X, sample_domain, 0, self.random_state))
 
     def _check(self) -> None:
-        if not self.max_parents >= 1:
-            raise ValueError(f"max_parents must be at least 1, got {self.max_parents!r}.")
+        check_integer("max_parents", self.max_parents, 1)
+        check_integer("random_state", self.random_state, 0)
 
     def fit_statistics(self, statistics: Statistics) -> GraphSearch:
         """Search the graph of a table of which only a summary is at hand.
@@ -106,8 +120,14 @@ class GraphSearch(BaseEstimator):
         ----------
         statistics : Statistics
             Sum of `dapdag.structure.summarise` over the parts of the table.
+
+        Returns
+        -------
+        self
+            The fitted search.
         """
         self._check()
+        _require_statistics(statistics)
         given = statistics.table()
         names = list(given.names)
         knowledge = read_knowledge(
@@ -144,6 +164,14 @@ class GraphSearch(BaseEstimator):
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = d
         return self
+
+
+def _require_statistics(given: Any) -> None:
+    if not isinstance(given, Statistics):
+        raise ValueError(
+            "fit_statistics takes what `dapdag.structure.summarise` returns, or a sum of such; got "
+            f"{type(given).__name__}. `fit` takes a table."
+        )
 
 
 def _rows_frame(statistics: Statistics) -> pd.DataFrame:

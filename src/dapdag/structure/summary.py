@@ -9,9 +9,10 @@ residuals is another one for every parent set. All terms of a score must count t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,34 +24,7 @@ from dapdag.data.domains import domain_array
 from dapdag.structure import constants as c
 from dapdag.structure.columns import Table, content_order, varies
 from dapdag.structure.statistics import Array
-
-# Distinct values of a number that are counted: two make it binary.
-_MANY = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """What all rows say of one column; without a value it may still turn out to be of any kind."""
-
-    name: Hashable
-    levels: tuple[Hashable, ...] | None  # of text, categories and booleans, sorted; None: numbers
-    distinct: Array  # the `_MANY` smallest values of a column of numbers
-    n_observed: int
-
-    def __add__(self, other: Column) -> Column:
-        count = self.n_observed + other.n_observed
-        if not self.n_observed or not other.n_observed:
-            return replace(self if self.n_observed else other, n_observed=count)
-        if (self.levels is None) != (other.levels is None):
-            raise ValueError(
-                f"Column {self.name!r} holds numbers in one part of the table and text, categories "
-                "or booleans in another: read all parts with the same type."
-            )
-        if self.levels is None or other.levels is None:
-            both = np.union1d(self.distinct, other.distinct)[:_MANY]
-            return replace(self, distinct=both, n_observed=count)
-        levels = _sorted_labels({*self.levels, *other.levels})
-        return replace(self, levels=_checked(self.name, levels), n_observed=count)
+from dapdag.structure.summary_columns import Column, numbered, read_column, sorted_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +33,21 @@ class Statistics:
 
     It holds up to `MAX_ROWS` rows of the table (a few more where sites are small), so that it is
     as confidential as they are.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The columns.
+    sites : tuple
+        Labels of the sites.
+    count : array
+        Rows of the table, by site.
+    values : Array
+        Kept rows: codes of levels, NaN for missing.
+    site : array
+        Site of every kept row.
+    key : Array
+        Key of every kept row; those with the smallest are kept.
     """
 
     columns: tuple[Column, ...]
@@ -75,12 +64,24 @@ class Statistics:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the table."""
+        """Rows of the table.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
         return int(self.count.sum())
 
     @property
     def n_kept(self) -> NDArray[np.intp]:
-        """Rows of each site that are kept."""
+        """Rows of each site that are kept.
+
+        Returns
+        -------
+        array of int
+            Their number, by site.
+        """
         return np.bincount(self.site, minlength=len(self.sites))
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -88,7 +89,12 @@ class Statistics:
             return NotImplemented
         other = other._in_order_of(self.names)
         columns = tuple(a + b for a, b in zip(self.columns, other.columns, strict=True))
-        sites = _sorted_labels({*self.sites, *other.sites})
+        if np.isin(self.key, other.key).any():
+            raise ValueError(
+                "A part of the table is added twice, or two parts have the same content or the "
+                "same `chunk`: give each a `chunk` of its own."
+            )
+        sites = sorted_labels({*self.sites, *other.sites})
         parts = [part._renumbered(columns, sites) for part in (self, other)]
         whole = Statistics(
             columns,
@@ -99,6 +105,9 @@ class Statistics:
             np.concatenate([part.key for part in parts]),
         )
         return whole._bounded()
+
+    def __radd__(self, other: object) -> Statistics:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
 
     def table(self) -> Table:
         """The rows that the search reads; raises if they are no table."""
@@ -182,19 +191,28 @@ def summarise(
 
     Parameters
     ----------
-    X, sample_domain
-        As in `GraphSearch.fit`.
-    chunk
-        A number or name that no other part has; by default the content decides, and only parts of
-        equal content need one. Rows of long tables are drawn with it.
-    random_state
+    X : DataFrame or array of shape (rows, columns)
+        Rows of the table, with the columns that all parts have.
+    sample_domain : sequence of labels, one per row, optional
+        Site of every row. By default all rows are one site.
+    chunk : int or str, optional
+        Number or name that no other part has; by default the content decides, and only parts of
+        equal content need one. Rows of long tables are drawn with it, and a part that is added
+        twice is known by it.
+    random_state : int, default=0
         Seed of that draw, the same for all parts.
+
+    Returns
+    -------
+    Statistics
+        To be added to those of other parts.
     """
+    check_integer("random_state", random_state, 0)
     frame = X if isinstance(X, pd.DataFrame) else _frame(X)
     if repeated := sorted({str(n) for n in frame.columns[frame.columns.duplicated()]}):
         raise ValueError(f"Column names must be distinct; repeated: {repeated}.")
     site, sites = _sites(sample_domain, len(frame))
-    read = [_read(name, frame.iloc[:, j], site, sites) for j, name in enumerate(frame)]
+    read = [read_column(name, frame.iloc[:, j], site, sites) for j, name in enumerate(frame)]
     values = np.stack([own for _, own in read], axis=1) if read else np.zeros((len(frame), 0))
     columns = tuple(column for column, _ in read)
     key = _keys(values, columns, site, chunk, random_state)
@@ -219,6 +237,12 @@ def _keys(
     return key
 
 
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise unless a setting is an integer of at least `least`."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+
 def _frame(X: Any) -> pd.DataFrame:
     values = np.asarray(X)
     if values.ndim != 2:
@@ -230,67 +254,4 @@ def _sites(sample_domain: Any, n_rows: int) -> tuple[NDArray[np.intp], tuple[Has
     """Number and name of each row's site; sites are numbered in the order of their names."""
     if sample_domain is None:
         return np.zeros(n_rows, dtype=np.intp), ("all rows",)
-    return _numbered(domain_array(sample_domain, n_rows))
-
-
-def _numbered(labels: Any) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    """Position of each label among the sorted ones, −1 for a missing one, and those."""
-    codes, found = pd.factorize(labels)
-    found = list(found.tolist() if isinstance(found, np.ndarray) else found)
-    names = _sorted_labels(found)
-    number = np.array([*(names.index(label) for label in found), -1], dtype=np.intp)
-    return number[codes], names
-
-
-def _sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Labels by type, then by value; by their text where values cannot be compared."""
-    by_type: dict[str, list[Any]] = {}
-    for label in labels:
-        by_type.setdefault(str(type(label)), []).append(label)
-    out: list[Hashable] = []
-    for _, own in sorted(by_type.items()):
-        try:
-            out += sorted(own)
-        except TypeError:
-            out += sorted(own, key=str)
-    return tuple(out)
-
-
-def _read(
-    name: Hashable, column: pd.Series, site: NDArray[np.intp], sites: tuple[Hashable, ...]
-) -> tuple[Column, Array]:
-    """Summary and values of a column; codes if it has levels."""
-    n_observed = int(column.notna().sum())
-    if not n_observed:
-        return Column(name, None, np.zeros(0), 0), np.full(len(column), np.nan)
-    if pd.api.types.is_bool_dtype(column) or not pd.api.types.is_numeric_dtype(column):
-        codes, levels = _numbered(column)
-        values = np.where(codes < 0, np.nan, codes).astype(float)
-        return Column(name, _checked(name, levels), np.zeros(0), n_observed), values
-    values = column.to_numpy(dtype=float, na_value=np.nan)
-    if len(infinite := np.flatnonzero(np.isinf(values))):
-        raise ValueError(
-            f"Column {name!r} has {len(infinite)} infinite value(s), the first at site "
-            f"{sites[site[infinite[0]]]!r} (row {infinite[0]}): replace them by NaN or by a finite "
-            "number."
-        )
-    return Column(name, None, _few_distinct(values), n_observed), values
-
-
-def _few_distinct(values: Array) -> Array:
-    """The `_MANY` smallest distinct values."""
-    found: list[float] = []
-    left = values[~np.isnan(values)]
-    while len(left) and len(found) < _MANY:
-        found.append(float(left.min()))
-        left = left[left > found[-1]]
-    return np.array(found)
-
-
-def _checked(name: Hashable, levels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    if len(levels) > c.MAX_LEVELS:
-        raise ValueError(
-            f"Column {name!r} holds text or categories with {len(levels)} levels, more than "
-            f"{c.MAX_LEVELS}: merge rare levels, turn it into numbers, or leave it out."
-        )
-    return levels
+    return numbered(domain_array(sample_domain, n_rows))

@@ -16,6 +16,7 @@ from ..data.table import Table
 from ..graph import DAG, extract_dag
 from ..inference.combination import Combination, combine
 from ..inference.environment import environment_of
+from ..inference.expected_scores import Prediction, ScoreErrors, learn_score_errors
 from ..inference.fitted import Fit, FittedModel, Rules
 from ..inference.missing import learn_missing_effects
 from ..inference.novelty import worst_source_losses
@@ -26,6 +27,7 @@ from ..inference.recalibration import (
     class_proportions,
     learn_calibration,
     mean_level,
+    shifted,
 )
 from ..model.constants import FEWEST_RESIDUALS, GRID_MARGIN
 from ..model.likelihoods import noise_scale
@@ -146,6 +148,7 @@ def _model(
         label_range=_label_range(sample, table),
         worst_source_loss=worst_source_losses(heldout.losses, parents),
         calibration=learn_calibration((), *_usual_level(sample, table)),
+        score_errors=ScoreErrors.none(table.label.kind),
         normal=np.concatenate([half, -half])[: settings.n_draws],
     )
 
@@ -166,7 +169,9 @@ def _combined(
     )
     levels = [_left_out_level(model, table, k) for k in range(len(table.sites))]
     usual = _usual_level(sample, model.table)
-    return replace(model, calibration=learn_calibration(levels, *usual))
+    model = replace(model, calibration=learn_calibration(levels, *usual))
+    sources = [_judged(model, level) for level in levels]
+    return replace(model, score_errors=learn_score_errors(sources, model.table.label.kind))
 
 
 def _left_out_level(model: FittedModel, table: LeftOutTable, k: int) -> LeftOutLevel:
@@ -175,6 +180,15 @@ def _left_out_level(model: FittedModel, table: LeftOutTable, k: int) -> LeftOutL
     if isinstance(model.table.label, Discrete):
         return LeftOutLevel(all_classes(site.truth), all_classes(stacked))
     return LeftOutLevel(site.truth, stacked, table.stated_variance(model, k))
+
+
+def _judged(model: FittedModel, left: LeftOutLevel) -> tuple[Prediction, NDArray[np.float64]]:
+    """Recalibrated predictions for a left-out source, and its labels: [rows]."""
+    found = model.calibration
+    offset = found.offset(left.predicted)
+    if left.stated is None:
+        return Prediction(shifted(left.predicted, offset)), left.observed.argmax(1).astype(float)
+    return Prediction(left.predicted + offset, found.ratio * left.stated), left.observed[:, 0]
 
 
 def _label_range(sample: Sample, table: Table) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from ..._runtime.cache import compilation_cache
 from ..._runtime.warning import MethodWarning
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ..._sklearn.checks import as_frame, new_domains
+from ..._sklearn.descriptions import described_as
 from ...data.columns import Standardised
 from ...data.sample import Sample, learn_table
 from .graph import learn_blanket
@@ -180,18 +181,29 @@ class DAInferRegressor(_DAInfer, DomainRegressor):
 
     Parameters
     ----------
-    latent_dim : dimensions of θ; 0 is the same inference without adaptation.
-    hidden : width of the hidden layer.
-    n_steps, learning_rate : of Adam, with batches of 300 rows.
-    alpha, max_condition : level of the independence tests, and their largest conditioning set.
-    categorical_features : columns whose numbers are codes of levels.
-    random_state : one seed gives one result.
+    latent_dim : int, default=1
+        Dimensions of θ, at least 0; 0 is the same inference without adaptation.
+    hidden : int, default=32
+        Width of the hidden layer, at least 1.
+    n_steps : int, default=3000
+        Steps of Adam with batches of 300 rows, at least 1.
+    learning_rate : float, default=0.01
+        Learning rate of Adam, positive.
+    alpha : float, default=0.01
+        Level of the independence tests, between 0 and 1.
+    max_condition : int, default=3
+        Largest conditioning set of the independence tests, at least 0.
+    categorical_features : sequence of str or int, or mask, optional
+        Columns whose numbers are codes of levels.
+    random_state : int, default=0
+        Seed: one seed gives one result.
 
     Attributes
     ----------
-    graph_ : networkx.DiGraph; ``graph_.graph["changing"]`` names the variables whose module
-        changes.
-    latents_ : DataFrame of the sources' θ, one row per source.
+    graph_ : networkx.DiGraph
+        Networkx.DiGraph; ``graph_.graph["changing"]`` names the variables whose module changes.
+    latents_ : DataFrame
+        The sources' θ, one row per source.
     """
 
     def predict(
@@ -212,11 +224,16 @@ class DAInferRegressor(_DAInfer, DomainRegressor):
         return label.decode(mean), np.sqrt(np.maximum(variance[:, 0], 0.0)) * label.deviation
 
 
+@described_as(DAInferRegressor)
 class DAInferClassifier(_DAInfer, DomainClassifier):
     """Predict a class in a target by inference on an augmented graphical model.
 
-    Parameters, attributes and the choice of θ at prediction are those of `DAInferRegressor`;
-    `classes_` holds the classes.
+    Graph, modules and the choice of θ at prediction are those of `DAInferRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:

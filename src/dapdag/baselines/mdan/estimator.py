@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..._runtime.cache import compilation_cache
 from ..._runtime.compile import jit
+from ..._sklearn.descriptions import described_as
 from ..._sklearn.network import NetworkClassifier, NetworkRegressor
 from ..._sklearn.sites import adapt
 from ...data.chunks import Chunks
@@ -24,7 +25,7 @@ from ...training.fit import fit_models
 from ...training.problem import Problem
 from ...training.settings import Settings
 from ...training.step import Trainer
-from ..mlp import PooledMLP
+from ..mlp import MLPRegressor, PooledMLP
 from .network import MODES, Bound, features_of
 from .training import MDANProblem, MDANTrainer
 
@@ -123,6 +124,7 @@ class _MDAN(PooledMLP):
             )
 
 
+@described_as(MLPRegressor, attributes=())
 class MDANRegressor(_MDAN, NetworkRegressor):
     """Predict a number from features that are alike in the sources and in the target.
 
@@ -130,32 +132,39 @@ class MDANRegressor(_MDAN, NetworkRegressor):
     tells the source's rows from the target's by the last hidden layer, through a reversal of the
     gradient.
 
+    Early stopping looks at the sources' validation rows, since the target has no labels. The target
+    is needed at `fit`: rows with negative integers in `sample_domain`, whose `y` is
+    ignored. Several targets count as one. `predict` needs no `sample_domain`.
+
     Parameters
     ----------
-    mode : "dynamic" weights the sources by the softmax of γ times their part of the bound (the
+    mode : {"dynamic", "hard"}, default="dynamic"
+        "dynamic" weights the sources by the softmax of γ times their part of the bound (the
         gradient of log Σ exp); "hard" trains on the worst source of each step alone.
-    mu : weight of the domain loss against the label's.
-    gamma : γ of the dynamic mode.
-    hidden, n_predictors, n_members, max_epochs, patience, learning_rate, weight_decay,
-    validation_fraction, categorical_features, random_state, verbose : those of `MLPRegressor`;
-        early stopping looks at the sources' validation rows, since the target has no labels.
-
-    The target is needed at `fit`: rows with negative integers in `sample_domain`, whose `y` is
-    ignored. Several targets count as one. `predict` needs no `sample_domain`.
+    mu : float, default=0.01
+        Weight of the domain loss against the label's, at least 0.
+    gamma : float, default=10.0
+        Factor γ of the dynamic mode, positive.
 
     Attributes
     ----------
-    history_ : DataFrame per epoch of the mean over sources of the label's loss ("prediction") and
-        of the domain classifiers' ("domain"; log 2 means that they can only guess), the bound
-        ("total") and the sources' validation loss.
-    n_epochs_ : epochs that were trained.
+    history_ : DataFrame
+        Per epoch the mean over sources of the label's loss ("prediction") and of the
+        domain classifiers' ("domain"; log 2 means that they can only guess), the bound ("total")
+        and the sources' validation loss.
+    n_epochs_ : int
+        Epochs that were trained.
     """
 
 
+@described_as(MDANRegressor)
 class MDANClassifier(_MDAN, NetworkClassifier):
     """Predict a class from features that are alike in the sources and in the target.
 
-    Parameters and attributes are those of `MDANRegressor`.
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """
 
 

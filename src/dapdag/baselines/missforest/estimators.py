@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._runtime.warning import DataWarning
 from ..._sklearn.base import DomainClassifier, DomainEstimator, DomainRegressor
 from ..._sklearn.checks import as_frame
+from ..._sklearn.descriptions import described_as
 from .columns import encode
 from .imputer import ForestParameters, MissForestImputer, other_columns
 
@@ -79,16 +80,12 @@ def _with_values(X: pd.DataFrame) -> list[Hashable]:
     return [name for name in X if name not in empty]
 
 
+@described_as(MissForestImputer, attributes=())
 class MissForestRegressor(_MissForest, DomainRegressor):
     """Predict a number by imputing it: the target's labels are missing values.
 
     Sources and targets form one table, in which `MissForestImputer` fills the missing cells.
     The domains are not told apart.
-
-    Parameters
-    ----------
-    categorical_features, max_iter, n_estimators, random_state, n_jobs : those of
-        `MissForestImputer`.
     """
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
@@ -97,10 +94,17 @@ class MissForestRegressor(_MissForest, DomainRegressor):
         return self._label_forest_.predict(inputs)
 
 
+@described_as(MissForestImputer, attributes=())
 class MissForestClassifier(_MissForest, DomainClassifier):
     """Predict a class by imputing it: the target's labels are missing values.
 
-    Parameters are those of `MissForestRegressor`, and `classes_` holds the classes.
+    Sources and targets form one table, in which `MissForestImputer` fills the missing cells.
+    The domains are not told apart.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The classes, sorted.
     """
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:

@@ -1,1 +1,1 @@
-"""Boosting as a user who knows of sites would set it up: random effects, or the sites' moments."""
+"""What a user who knows of sites would set up: random effects, or the sites' moments as columns."""

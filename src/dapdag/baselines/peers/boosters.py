@@ -1,4 +1,4 @@
-"""LightGBM, CatBoost and GPBoost behind one interface: fit on a matrix, predict a matrix."""
+"""LightGBM, CatBoost, GPBoost and TabPFN behind one interface: a matrix to fit and to predict."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..pooled.models import ENOUGH_ROWS, build, train
+from .tabpfn import TabPFN
 
 Array = NDArray[np.float64]
 # Rounds without progress after which boosting stops, on a tenth of the rows.
@@ -17,6 +18,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lightgbm": {},
     "catboost": {"learning_rate": 0.05, "iterations": 1000, "depth": 6},
     "gpboost": {"learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 20},
+    "tabpfn": {},
 }
 ROUNDS, DEFAULT_ROUNDS = 500, 100
 # Fewer sources are all needed to train on.
@@ -42,6 +44,8 @@ def fit_booster(
     if name not in SETTINGS:
         raise ValueError(f"model must be one of {', '.join(SETTINGS)}, got {name!r}")
     given = {**SETTINGS[name], **settings}
+    if name == "tabpfn":
+        return TabPFN.fit(Z, y, regression, given, random_state)
     with threadpool_limits(1):
         if name == "lightgbm":
             unfitted = build(name, regression, given, random_state)

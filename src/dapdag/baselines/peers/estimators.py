@@ -1,4 +1,4 @@
-"""LightGBM, CatBoost and GPBoost, each also with the moments of a row's site as columns."""
+"""LightGBM, CatBoost, GPBoost and TabPFN, each also with the moments of a row's site."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -62,12 +62,12 @@ class _Peer(DomainEstimator):
 
 
 class PeerRegressor(_Peer, DomainRegressor):
-    """Predict a number by boosted trees.
+    """Predict a number by boosted trees, or by TabPFN.
 
     Parameters
     ----------
-    model : ``"lightgbm"``, ``"catboost"``, or ``"gpboost"``, whose trees stand beside a random
-        intercept of each site.
+    model : ``"lightgbm"``, ``"catboost"``, ``"gpboost"``, whose trees stand beside a random
+        intercept of each site, or ``"tabpfn"``.
     site_moments : each column's mean and standard deviation at the row's site are columns as well;
         at prediction all rows are one site unless `sample_domain` is given.
     settings : hyper-parameters of that model.
@@ -81,7 +81,7 @@ class PeerRegressor(_Peer, DomainRegressor):
 
 
 class PeerClassifier(_Peer, DomainClassifier):
-    """Predict a class by boosted trees; the parameters are those of `PeerRegressor`."""
+    """Predict a class by boosted trees or TabPFN; the parameters are those of `PeerRegressor`."""
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
         """Probability of each of `classes_`."""

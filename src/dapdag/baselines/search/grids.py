@@ -60,6 +60,7 @@ _GPBOOST: Grid = _settings(
     {"lambda_l2": 10.0},
     {"learning_rate": 0.02},
 )
+_TABPFN: Grid = _settings({}, *({"n_estimators": n} for n in (1, 4, 6, 8, 16)))
 
 GRIDS: dict[str, Grid] = {
     "dapdag": _ENVIRONMENT,
@@ -101,6 +102,8 @@ GRIDS: dict[str, Grid] = {
     "catboost-sites": _CATBOOST,
     "gpboost": _GPBOOST,
     "gpboost-sites": _GPBOOST,
+    "tabpfn": _TABPFN,
+    "tabpfn-sites": _TABPFN,
     "forest": _settings(
         {},
         {"min_samples_leaf": 1},

@@ -32,9 +32,16 @@ def load_bike_sharing(
 
     Parameters
     ----------
-    folder : holds ``bike_sharing/bike_sharing.csv`` or ``hour.csv``; by default the folder that
+    folder : path-like, optional
+        Holds ``bike_sharing/bike_sharing.csv`` or ``hour.csv``; by default the folder that
         ``DAPDAG_DATA`` names.
-    categorical : those of hr, weekday and weathersit that are categories; the others are numbers.
+    categorical : sequence of str, default=('hr', 'weekday', 'weathersit')
+        Those of hr, weekday and weathersit that are categories; the others are numbers.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
     """
     for name in categorical:
         check_choice("categorical", name, list(LEVELS))

@@ -33,10 +33,18 @@ def load_chamber_nonlin(
 
     Parameters
     ----------
-    folder : holds ``chamber_nonlin/chamber_nonlin.csv`` or ``d_nonlin_train.csv`` and
+    folder : path-like, optional
+        Holds ``chamber_nonlin/chamber_nonlin.csv`` or ``d_nonlin_train.csv`` and
         ``d_nonlin_test.csv``; by default the folder that ``DAPDAG_DATA`` names.
-    n_samples : rows to draw from every setting, without replacement; None keeps all.
-    random_state : seed of that draw.
+    n_samples : int, optional
+        Rows to draw from every setting, without replacement; None keeps all.
+    random_state : int, default=0
+        Seed of that draw.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
     """
     prepared, originals = CHAMBER_NONLIN.files(folder)
     columns = (*LEDS, *SENSORS, LABEL)

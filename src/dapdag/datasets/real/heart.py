@@ -36,8 +36,14 @@ def load_uci_heart(folder: Folder = None) -> DomainData:
 
     Parameters
     ----------
-    folder : holds ``uci_heart/uci_heart.csv`` or ``processed.cleveland.data`` and its three
-        companions; by default the folder that ``DAPDAG_DATA`` names.
+    folder : path-like, optional
+        Holds ``uci_heart/uci_heart.csv`` or ``processed.cleveland.data`` and its three companions;
+        by default the folder that ``DAPDAG_DATA`` names.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
     """
     prepared, originals = UCI_HEART.files(folder)
     if prepared is not None:

@@ -38,8 +38,14 @@ def load_impact_tbi(folder: Folder = None) -> DomainData:
 
     Parameters
     ----------
-    folder : holds ``impact_tbi/impact_tbi.csv``, or ``impact.csv`` or ``impact.rda`` of the R
-        package metamisc; by default the folder that ``DAPDAG_DATA`` names.
+    folder : path-like, optional
+        Holds ``impact_tbi/impact_tbi.csv``, or ``impact.csv`` or ``impact.rda`` of the R package
+        metamisc; by default the folder that ``DAPDAG_DATA`` names.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
     """
     prepared, originals = IMPACT_TBI.files(folder)
     path = prepared or _readable(originals)

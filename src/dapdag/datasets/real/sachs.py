@@ -48,16 +48,25 @@ def load_sachs(
 ) -> DomainData:
     """Sachs et al. 2005: eleven proteins of single cells, one domain per experimental condition.
 
-    Parameters
-    ----------
-    folder : holds ``sachs/sachs.csv`` or the sheets of the supplement (``1. cd3cd28.xls``, …, as
-        Excel or CSV files); by default the folder that ``DAPDAG_DATA`` names.
-    label : the protein to predict from the other ten, Akt by default.
-    conditions : 9 for the conditions of the main result, 14 for all.
-    log : take logarithms of all intensities.
-
     The graph is the consensus network of 20 edges; its node attribute `perturbed` marks the
     proteins that some condition acts on directly.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        Holds ``sachs/sachs.csv`` or the sheets of the supplement (``1. cd3cd28.xls``, …, as Excel
+        or CSV files); by default the folder that ``DAPDAG_DATA`` names.
+    label : str, default="pakts473"
+        The protein to predict from the other ten, Akt by default.
+    conditions : int, default=9
+        9 for the conditions of the main result, 14 for all.
+    log : bool, default=True
+        Take logarithms of all intensities.
+
+    Returns
+    -------
+    DomainData
+        Table, label and domain of every row.
     """
     check_choice("label", label, PROTEINS)
     if conditions not in CONDITIONS:

@@ -16,7 +16,23 @@ Z = float(norm.ppf((1 + LEVEL) / 2))
 
 @dataclass(frozen=True)
 class Statistic:
-    """What a statistic is called, where it should be, and on which scale it is pooled."""
+    """What a statistic is called, where it should be, and on which scale it is pooled.
+
+    Attributes
+    ----------
+    title : str
+        Name in tables and figures.
+    short : str
+        Name in narrow tables.
+    tasks : tuple of str
+        Tasks that it belongs to.
+    scale : Scale
+        On which it is pooled.
+    goal : float, "high" or "low"
+        Where it should be.
+    difference : bool
+        Methods are compared by their difference in it.
+    """
 
     title: str
     short: str

@@ -18,7 +18,7 @@ from dapdag.evaluate.clinical.estimates import (
 )
 from dapdag.evaluate.clinical.pooling import pool
 from dapdag.evaluate.clinical.scales import SCALES, Scale
-from dapdag.evaluate.clinical.site import paired_difference, site_statistics
+from dapdag.evaluate.clinical.site import paired_difference
 
 KEYS = ["target", "method"]
 
@@ -29,10 +29,23 @@ class Validation:
 
     Attributes
     ----------
-    sites : one row per target, method and statistic: estimate, low and high (95 % confidence
-        interval), standard_error (on the scale of analysis), rows, events, note.
-    event : the class whose probability is validated; None for numbers.
-    threshold : probability from which one would treat, at which the net benefit is computed.
+    task : str
+        "regression" or "classification".
+    name : str
+        Name of the data.
+    methods : tuple of str
+        Names of the methods.
+    targets : tuple
+        Labels of the sites.
+    event : class label or None
+        The class whose probability is validated; None for numbers.
+    threshold : float
+        Probability from which one would treat, at which the net benefit is computed.
+    sites : DataFrame
+        One row per target, method and statistic: estimate, low and high (95 % confidence interval),
+        standard_error (on the scale of analysis), rows, events, note.
+    outcomes : DataFrame
+        One row per labelled row of a target and method: outcome and prediction.
     """
 
     task: str
@@ -46,13 +59,24 @@ class Validation:
 
     @property
     def statistics(self) -> list[str]:
+        """Names of the statistics of the task, in the order of the tables.
+
+        Returns
+        -------
+        list of str
+            Names in `STATISTICS`.
+        """
         return statistics_of(self.task)
 
     def summary(self) -> pd.DataFrame:
-        """Random-effects meta-analysis over sites, one row per method and statistic.
+        """Random-effects meta-analysis over sites.
 
-        Columns estimate, low, high; prediction_low and prediction_high, the 95 % prediction
-        interval for the next site; tau2 and i2; sites, how many entered.
+        Returns
+        -------
+        DataFrame
+            One row per method and statistic. Columns estimate, low, high; prediction_low and
+            prediction_high, the 95 % prediction interval for the next site; tau2 and i2; sites, how
+            many entered.
         """
         return pooled_over_sites(self.sites)
 
@@ -61,6 +85,11 @@ class Validation:
 
         The row of all sites has the random-effects mean with its confidence interval, tau2 and i2;
         that of the next site has the 95 % prediction interval in low and high.
+
+        Returns
+        -------
+        DataFrame
+            One row per target, method and statistic.
         """
         pooled = self.summary().reset_index()
         sites = self.sites.drop(columns="transformed")
@@ -76,6 +105,16 @@ class Validation:
         One row per method, statistic and target, and one whose target is "all sites" (the
         random-effects mean). Columns difference, low, high, standard_error, and better: whether the
         interval excludes 0 on the method's side (True), on the other (False), or not (None).
+
+        Parameters
+        ----------
+        reference : str
+            Name of the method to compare with.
+
+        Returns
+        -------
+        DataFrame
+            One row per method, statistic and target.
         """
         self._known(reference, self.methods, "reference")
         others = [m for m in self.methods if m != reference]
@@ -91,7 +130,20 @@ class Validation:
         return pd.DataFrame(rows)
 
     def calibration_curve(self, target: Hashable, method: str | None = None) -> pd.DataFrame:
-        """Flexible calibration curve of one site: predicted, observed, low, high."""
+        """Flexible calibration curve of one site.
+
+        Parameters
+        ----------
+        target : hashable
+            Label of a site.
+        method : str, optional
+            Name of a method. By default the last one.
+
+        Returns
+        -------
+        DataFrame
+            Columns predicted, observed, low, high.
+        """
         y, p = self.rows_of(target, method)
         return calibration_curve(y, p, self.task == BINARY)
 
@@ -101,18 +153,52 @@ class Validation:
         method: str | None = None,
         thresholds: tuple[float, ...] = THRESHOLDS,
     ) -> pd.DataFrame:
-        """Net benefit of one site over thresholds, with 95 % confidence intervals."""
+        """Net benefit of one site over thresholds, with 95 % confidence intervals.
+
+        Parameters
+        ----------
+        target : hashable
+            Label of a site.
+        method : str, optional
+            Name of a method. By default the last one.
+        thresholds : tuple of float, optional
+            Probabilities from which one would treat. By default 0.01 to 0.99.
+
+        Returns
+        -------
+        DataFrame
+            One row per threshold.
+        """
         if self.task != BINARY:
             raise ValueError("a decision curve is for events, not for numbers")
         y, p = self.rows_of(target, method)
         return decision_curve(y, p, thresholds)
 
     def best(self) -> str:
-        """The method that tables and figures show where none is named: the last one."""
+        """The method that tables and figures show where none is named: the last one.
+
+        Returns
+        -------
+        str
+            Its name.
+        """
         return self.methods[-1]
 
     def of(self, method: str, statistic: str) -> pd.DataFrame:
-        """Rows of `sites` of one method and statistic, by target."""
+        """Rows of `sites` of one method and statistic, by target.
+
+        Parameters
+        ----------
+        method : str
+            Name of a method. By default the last one.
+        statistic : str
+            Name in `STATISTICS`.
+
+        Returns
+        -------
+        DataFrame
+            One row per target.
+        """
         self._known(method, self.methods, "method")
         self._known(statistic, self.statistics, "statistic")
         chosen = (self.sites["method"] == method) & (self.sites["statistic"] == statistic)
@@ -126,7 +212,7 @@ class Validation:
             if not len(p) or not len(other):
                 continue
             found = paired_difference(statistic, y, p, other, self.threshold)
-            rows.append(_row(found, identity) | {"target": target})
+            rows.append(row_of(found, identity) | {"target": target})
         pooled = _pooled(pd.DataFrame(rows), identity) if rows else {}
         rows.append({"target": "all sites", **{k: pooled.get(k, np.nan) for k in _SHOWN}})
         return [
@@ -141,7 +227,22 @@ class Validation:
         ]
 
     def rows_of(self, target: Hashable, method: str | None = None) -> tuple[Array, Array]:
-        """Outcomes and predictions of one site by one method."""
+        """Outcomes and predictions of one site by one method.
+
+        Parameters
+        ----------
+        target : hashable
+            Label of a site.
+        method : str, optional
+            Name of a method. By default the last one.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Outcomes.
+        array of shape (rows,)
+            Predictions.
+        """
         method = self.best() if method is None else method
         self._known(method, self.methods, "method")
         self._known(target, self.targets, "site")
@@ -165,39 +266,6 @@ class Validation:
 _SHOWN = ("estimate", "low", "high")
 
 
-def validation_of(
-    outcomes: pd.DataFrame,
-    task: str,
-    name: str,
-    event: Any = None,
-    threshold: float | None = None,
-) -> Validation:
-    """Statistics of every site and method from the columns target, method, y and p."""
-    threshold = _threshold(outcomes, task, threshold)
-    rows = []
-    for (target, method), part in outcomes.groupby(KEYS, sort=False):
-        y, p = (part[c].to_numpy(dtype=np.float64) for c in ("y", "p"))
-        common = {
-            "target": target,
-            "method": method,
-            "rows": len(y),
-            "events": int(y.sum()) if task == BINARY else pd.NA,
-        }
-        for statistic, found in site_statistics(y, p, task, threshold).items():
-            scale = STATISTICS[statistic].scale
-            rows.append({**common, "statistic": statistic, **_row(found, scale)})
-    return Validation(
-        task=task,
-        name=name,
-        methods=tuple(dict.fromkeys(outcomes["method"])),
-        targets=tuple(dict.fromkeys(outcomes["target"])),
-        event=event,
-        threshold=threshold,
-        sites=pd.DataFrame(rows).astype({"events": "Int64"}),
-        outcomes=outcomes,
-    )
-
-
 def pooled_over_sites(sites: pd.DataFrame) -> pd.DataFrame:
     """Random-effects means of statistics by site, one row per method and statistic."""
     rows = []
@@ -207,24 +275,7 @@ def pooled_over_sites(sites: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["method", "statistic"])
 
 
-def _threshold(outcomes: pd.DataFrame, task: str, given: float | None) -> float:
-    """The threshold asked for, or the share of events among all rows, in whole per cent."""
-    if task != BINARY:
-        return np.nan
-    if given is None:
-        one = outcomes[outcomes["method"] == outcomes["method"].iloc[0]]
-        return usual_threshold(float(one["y"].mean()))
-    if not 0 < given < 1:
-        raise ValueError(f"threshold must lie between 0 and 1, got {given!r}")
-    return float(given)
-
-
-def usual_threshold(share: float) -> float:
-    """A share of events in whole per cent, neither none nor all."""
-    return float(np.clip(round(share, 2), 0.01, 0.99))
-
-
-def _row(found: Estimate, scale: Scale) -> dict[str, Any]:
+def row_of(found: Estimate, scale: Scale) -> dict[str, Any]:
     low, high = found.interval(scale)
     return {
         "estimate": found.value,

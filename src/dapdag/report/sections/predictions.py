@@ -10,6 +10,8 @@ from ..facts import COVERAGE, Facts, New, Z
 from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..scores import MEANING
 from ..strips import bar
+from .differences import difference
+from .expected import expected
 
 FIRST_ROWS, EXTREMES = 12, 5
 MAX_SITES = 60
@@ -30,6 +32,8 @@ def predictions(facts: Facts) -> Markup:
             _pictures(facts, new),
             _extremes(facts, new),
             _by_site(facts, new),
+            expected(new),
+            difference(facts, new),
             _how_well(facts, new),
             _first_rows(facts, new),
         ]

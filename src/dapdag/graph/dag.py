@@ -1,4 +1,4 @@
-"""From edge strengths to a named DAG, and distances between graphs."""
+"""From edge strengths to a named DAG."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,13 @@ class DAG:
     threshold: float
 
     def order(self) -> tuple[int, ...]:
-        """Topological order, parents first; among free variables the lowest index comes first."""
+        """Topological order, parents first; among free variables the lowest index comes first.
+
+        Returns
+        -------
+        tuple of int
+            Indices of the variables.
+        """
         graph = nx.from_numpy_array(self.mask, create_using=nx.DiGraph)
         return tuple(nx.lexicographical_topological_sort(graph))
 
@@ -52,7 +58,19 @@ def extract_dag(strength: ArrayLike, threshold: float) -> DAG:
         Any real numbers: NaN counts as 0, the sign is ignored, infinity is the strongest, and the
         diagonal is ignored.
     threshold : float
-        Non-negative.
+        At least 0.
+
+    Returns
+    -------
+    DAG
+        The mask, and the edges that were removed.
+
+    Examples
+    --------
+    >>> from dapdag.graph import extract_dag
+    >>> dag = extract_dag([[0.0, 0.9], [0.3, 0.0]], threshold=0.1)
+    >>> dag.mask.tolist(), dag.removed
+    ([[False, True], [False, False]], ((1, 0),))
     """
     if not (np.isfinite(threshold) and threshold >= 0):
         raise ValueError(f"threshold must be a finite number >= 0, got {threshold!r}.")
@@ -82,6 +100,18 @@ def relative_threshold(strength: ArrayLike, share: float) -> float:
 
     For strengths without a natural scale, such as filter norms, whose size depends on the
     penalty and on the later layers.
+
+    Parameters
+    ----------
+    strength : array-like
+        Array of shape (V, V).
+    share : float
+        Share of the largest strength, 0 to 1.
+
+    Returns
+    -------
+    float
+        The threshold.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share must lie between 0 and 1, got {share!r}.")
@@ -115,13 +145,19 @@ def to_networkx(
         ``mask[i, j]`` is the edge i → j.
     weight : array of shape (V, V)
         Strengths; become the edge attribute ``"weight"``.
-    names : sequence of V distinct names
+    names : sequence
+        V distinct names.
     effects : array of shape (V, V), optional
         Signed effects; become the edge attribute ``"effect"``.
-    label : one of `names`, optional
-        The node whose attribute ``"label"`` is True.
+    label : hashable, optional
+        Name of the node whose attribute ``"label"`` is True.
     perturbed : array of shape (V,), optional
         Strength of the environment on each variable; becomes the node attribute ``"environment"``.
+
+    Returns
+    -------
+    networkx.DiGraph
+        The named graph.
     """
     names = list(names)
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
@@ -155,114 +191,39 @@ def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any
 
 
 def empty_graph(names: Sequence[Hashable]) -> nx.DiGraph:
-    """The graph without edges: a baseline for learned graphs."""
+    """The graph without edges: a baseline for learned graphs.
+
+    Parameters
+    ----------
+    names : sequence
+        Distinct names.
+
+    Returns
+    -------
+    networkx.DiGraph
+        Nodes without edges.
+    """
     n = len(names)
     return to_networkx(np.zeros((n, n), dtype=bool), np.zeros((n, n)), names)
 
 
 def markov_blanket(graph: nx.DiGraph, node: Hashable) -> set[Hashable]:
-    """Parents, children and the children's other parents of `node`."""
+    """Parents, children and the children's other parents of `node`.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        A graph with named nodes.
+    node : hashable
+        One of its nodes.
+
+    Returns
+    -------
+    set
+        Names of nodes.
+    """
     if node not in graph:
         raise ValueError(f"{node!r} is not a node of the graph; its nodes are {list(graph)}.")
     children = set(graph.successors(node))
     family = children.union(graph.predecessors(node), *map(graph.predecessors, children))
     return family - {node}
-
-
-@dataclass(frozen=True)
-class EdgeDifferences:
-    """The edges of two graphs sorted by agreement; `reversed` holds them as learned."""
-
-    correct: frozenset[Edge]
-    reversed: frozenset[Edge]
-    extra: frozenset[Edge]
-    missing: frozenset[Edge]
-
-
-def edge_differences(
-    learned: nx.DiGraph | ArrayLike, true: nx.DiGraph | ArrayLike
-) -> EdgeDifferences:
-    """Sort the edges of two graphs over the same nodes into correct, reversed, extra, missing.
-
-    An edge is reversed when the true graph holds it in the other direction only, and the learned
-    one in its own direction only.
-    """
-    learned, true = _as_digraph(learned), _as_digraph(true)
-    if differing := set(learned) ^ set(true):
-        raise ValueError(
-            "The graphs must have the same nodes, but these are in one of them only: "
-            f"{sorted(map(str, differing))}."
-        )
-    added = set(learned.edges) - set(true.edges)
-    lost = set(true.edges) - set(learned.edges)
-    turned = {(i, j) for i, j in added if (j, i) in lost}
-    return EdgeDifferences(
-        correct=frozenset(set(learned.edges) & set(true.edges)),
-        reversed=frozenset(turned),
-        extra=frozenset(added - turned),
-        missing=frozenset(lost - {(j, i) for i, j in turned}),
-    )
-
-
-def _as_digraph(graph: nx.DiGraph | ArrayLike) -> nx.DiGraph:
-    if isinstance(graph, nx.DiGraph):
-        return graph
-    return nx.from_numpy_array(np.asarray(graph, dtype=bool), create_using=nx.DiGraph)
-
-
-def structural_hamming_distance(
-    learned: nx.DiGraph | ArrayLike, true: nx.DiGraph | ArrayLike
-) -> int:
-    """Number of edges to add, remove or reverse to get from one graph to the other.
-
-    A reversed edge counts once. Graphs may be DiGraphs or boolean matrices.
-    """
-    difference = edge_differences(learned, true)
-    return len(difference.reversed) + len(difference.extra) + len(difference.missing)
-
-
-@dataclass(frozen=True)
-class GraphComparison:
-    """How a learned graph differs from the true one.
-
-    Counts are of edges; a reversed edge is neither missing nor extra. Precision, recall and F1
-    require the right direction, those of the skeleton ignore it. A graph without edges has
-    precision 1, a true graph without edges gives recall 1, and F1 is 1 when both are empty.
-    """
-
-    shd: int
-    missing: int
-    extra: int
-    reversed: int
-    precision: float
-    recall: float
-    f1: float
-    skeleton_precision: float
-    skeleton_recall: float
-
-
-def compare_graphs(
-    learned: nx.DiGraph | ArrayLike, true: nx.DiGraph | ArrayLike
-) -> GraphComparison:
-    """Compare a learned graph with the true one over the same nodes; see `GraphComparison`."""
-    learned, true = _as_digraph(learned), _as_digraph(true)
-    difference = edge_differences(learned, true)
-    n_correct, n_learned, n_true = len(difference.correct), len(learned.edges), len(true.edges)
-    learned_pairs = {frozenset(edge) for edge in learned.edges}
-    true_pairs = {frozenset(edge) for edge in true.edges}
-    n_shared = len(learned_pairs & true_pairs)
-    return GraphComparison(
-        shd=structural_hamming_distance(learned, true),
-        missing=len(difference.missing),
-        extra=len(difference.extra),
-        reversed=len(difference.reversed),
-        precision=_share(n_correct, n_learned),
-        recall=_share(n_correct, n_true),
-        f1=_share(2 * n_correct, n_learned + n_true),
-        skeleton_precision=_share(n_shared, len(learned_pairs)),
-        skeleton_recall=_share(n_shared, len(true_pairs)),
-    )
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
