@@ -1,7 +1,7 @@
 """Speed beside other tools, on the same data, as ratios within one run.
 
-    make bench                                 # everything, about 15 minutes on a free machine
-    python benchmarks/speed.py --quick         # small tables, about two minutes
+    make bench                                 # everything
+    python benchmarks/speed.py --quick         # small tables
     python benchmarks/speed.py --large         # 5,000,000 rows × 20 columns: time and peak memory
     python benchmarks/speed.py --markdown FILE --figure FILE.png
 

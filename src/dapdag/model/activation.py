@@ -10,8 +10,8 @@ def elu(x: Array) -> Array:
     """max(x, 0) + exp(min(x, 0)) − 1.
 
     `jax.nn.elu` guards the accuracy of exp(x) − 1 near 0, which no weight will ever notice, with
-    code that takes longer to compile and to run. The derivative is 1 + min(elu(x), 0): computed
-    from what the next layer needs anyway, in a third of the time.
+    code that takes longer to compile and to run. The derivative is 1 + min(elu(x), 0),
+    computed from what the next layer needs anyway.
     """
     return jnp.maximum(x, 0.0) + jnp.exp(jnp.minimum(x, 0.0)) - 1.0
 

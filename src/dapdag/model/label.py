@@ -98,8 +98,8 @@ class LabelNetworks(eqx.Module):
     ) -> Float[Array, "draws networks rows label_columns"]:
         """What follows the first layer's product with the inputs.
 
-        Rows are the last axis within: products of small matrices with many rows at their side take
-        half of the time of those with rows on top. Draws count as rows.
+        Rows are the last axis within: products of small matrices are faster with the many rows at
+        their side than on top. Draws count as rows.
         """
         # ELU is linear far from 0: with the square the effect of E curves outside the sources too.
         squares = envs**2 if self.squares_env else jnp.zeros_like(envs)
