@@ -25,7 +25,7 @@ TASKS = {
 SITES, ROWS = 5, 150
 
 
-def one_table(task, table, seeds, orders):
+def one_table(task, table, seeds, orders, settings):
     make, estimator = TASKS[task]
     data = make(n_domains=SITES, n_samples=ROWS, random_state=table)
     new = data.sample_domain == SITES - 1
@@ -33,7 +33,7 @@ def one_table(task, table, seeds, orders):
     X_new, unit = data.X[new], 1.0 if task == "classification" else float(data.y[new].std())
 
     def predicted(seed, rows):
-        model = estimator(random_state=seed)
+        model = estimator(random_state=seed, **settings)
         model.fit(X.iloc[rows], y.iloc[rows], sample_domain=site[rows])
         if task == "classification":
             return model.predict_proba(X_new)[:, 1], half_width(model.at(X_new), X_new)
@@ -74,11 +74,13 @@ def main():
     parser.add_argument("--tables", default="0:3", help="first:last+1, seeds of the tables")
     parser.add_argument("--seeds", type=int, default=5, help="seeds of the fit")
     parser.add_argument("--orders", type=int, default=1, help="other orders of the rows")
+    parser.add_argument("--members", type=int, help="n_members in place of the default")
     arguments = parser.parse_args()
+    settings = {} if arguments.members is None else {"n_members": arguments.members}
     warnings.filterwarnings("ignore", category=UserWarning)
     rows = []
     for table in range(*map(int, arguments.tables.split(":"))):
-        rows.append(one_table(arguments.task, table, arguments.seeds, arguments.orders))
+        rows.append(one_table(arguments.task, table, arguments.seeds, arguments.orders, settings))
         print(f"table {table}: {in_words(rows[-1])}", flush=True)
     print(f"mean: {in_words({k: np.mean([r[k] for r in rows]) for k in rows[0]})}")
 

@@ -132,6 +132,12 @@ def _assessment(sites, classes, rng) -> pd.DataFrame:
     )
 
 
+def _interval(mean, classes):
+    if classes is None:
+        return np.stack([mean - 0.8, mean + 0.8], axis=1)
+    return np.stack([mean**1.5, mean**0.5], axis=1) if len(classes) == 2 else None
+
+
 def _new(columns, sites, classes, env_dim, with_truth, rng) -> New:
     n, names = 60, [c.name for c in columns]
     codes = np.arange(n) % len(sites)
@@ -151,6 +157,7 @@ def _new(columns, sites, classes, env_dim, with_truth, rng) -> New:
         novel={sites[0]: [names[0]]},
         mean=mean,
         std=np.full(n, 0.5) if classes is None else None,
+        interval=_interval(mean, classes),
         probability=probability,
         missing=pd.DataFrame(rng.random((len(names), len(sites))), names, list(sites)),
         strange=pd.DataFrame(rng.integers(0, 3, (len(names), len(sites))), names, list(sites)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -129,6 +130,37 @@ def test_memory_that_is_not_there_is_warned_of_before_reading(
     monkeypatch.setattr(_estimate, "free_memory", lambda: 64e9)
     _estimate.warn_of_memory([table])
     assert capsys.readouterr().err == ""
+
+
+def test_what_a_fit_will_take_is_said_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dapdag.cli import _estimate
+
+    path = tmp_path / "t.csv"
+    numbers = ",".join(f"x{k}" for k in range(400))
+    cells = ",".join(["1.5"] * 399)
+    rows = [f"{'ab'[k % 2]},{k // 2 % 2},{k},{cells}" for k in range(20)]
+    path.write_text("\n".join([f"site,died,{numbers}", *rows]) + "\n")
+    asked = ["fit", path, *LABELLED, "-o", tmp_path / "model", "--dry-run"]
+    monkeypatch.setattr(_estimate, "free_memory", lambda: 64 * 2**30)
+    wide = dapdag(*asked).out
+    assert re.search(r"about \d+ (s|min) of processor time and \d\.\d GiB of memory", wide)
+    narrow = dapdag(*asked, "--drop", "x1*,x2*,x3*").out
+    assert "GiB of memory" in narrow and narrow.splitlines()[-1] != wide.splitlines()[-1]
+    assert "Expected" not in dapdag(*asked, "--quiet").out
+    monkeypatch.setattr(_estimate, "free_memory", lambda: 2.0**28)
+    assert "0.2 are free: leave columns out with --drop" in dapdag(*asked).err
+
+
+def test_a_cost_grows_with_columns_rows_and_epochs() -> None:
+    from dapdag.training.cost import expected_cost
+
+    small, wide, long = expected_cost(600, 8), expected_cost(600, 80), expected_cost(600_000, 8)
+    assert small.seconds < wide.seconds and small.compilation < wide.compilation
+    assert small.seconds < long.seconds and small.memory < long.memory
+    assert expected_cost(600, 8, epochs=300).seconds > small.seconds
+    assert expected_cost(600, 8, searched=False).seconds < small.seconds
 
 
 def test_free_memory_is_known_here() -> None:

@@ -82,6 +82,21 @@ def test_several_domains_in_one_call_are_predicted_as_if_alone(fitted, split):
         np.testing.assert_allclose(std[mine], alone, rtol=1e-5)
 
 
+def test_sites_that_share_rows_are_put_in_one_order():
+    # whole numbers of few values: every site holds each row, with other labels and numbers of it
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 2, (400, 3)), columns=list("abc"))
+    y, site = rng.integers(0, 2, 400), rng.integers(0, 5, 400)
+    plain = DAPDAGClassifier()._training_sample(X, y, site)
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(400)
+        sample = DAPDAGClassifier()._training_sample(X.iloc[rows], y[rows], site[rows])
+        pd.testing.assert_frame_equal(sample.X, plain.X)
+        assert (sample.y == plain.y).all()
+        assert (sample.domain == plain.domain).all()
+        assert sample.domain_labels == plain.domain_labels
+
+
 def test_prediction_does_not_depend_on_the_order_of_rows(fitted, split):
     order = np.random.default_rng(0).permutation(len(split.X_target))
     shuffled = fitted.predict(split.X_target.iloc[order])
@@ -227,6 +242,11 @@ BAD = {
     "no label": (lambda X, y, d: (X, y * np.nan, d), "missing everywhere"),
     "infinite cell": (lambda X, y, d: (X.assign(X2=np.inf), y, d), "'X2' has 180 infinite"),
     "dates": (lambda X, y, d: (X.assign(X2=pd.Timestamp("2020-01-01")), y, d), "'X2' holds dates"),
+    "dates as texts": (
+        lambda X, y, d: (X.assign(X2=["2020-01-31", "3 May 2011", "unknown"] * 60), y, d),
+        "'X2' holds dates or times .'2020-01-31'",
+    ),
+    "no date at all": (lambda X, y, d: (X.assign(X2=pd.NaT), y, d), "'X2' holds dates or times"),
     "repeated column": (
         lambda X, y, d: (X.set_axis(list("aabcdef"), axis=1), y, d),
         "'a' appears 2",

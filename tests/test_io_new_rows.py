@@ -13,6 +13,7 @@ import pytest
 from dapdag._runtime.warning import ReadingWarning
 from dapdag.data.columns import Discrete, learn_feature
 from dapdag.data.table import Table
+from dapdag.inference.prediction import LabelDistribution
 from dapdag.io import (
     NewRows,
     Reading,
@@ -132,12 +133,11 @@ def adapted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
 
 
 def test_predicted_numbers_have_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    adapted(
-        monkeypatch,
-        numbers=lambda: (np.array([1.0, 2.0, 3.0]), np.ones(3)),
-        interval=lambda coverage: np.array([[0.0, 2.0], [1.0, 4.0], [2.0, 3.5]]),
-    )
-    numbers = SimpleNamespace(coordinates_=None)
+    ends = np.array([[0.0, 2.0], [1.0, 4.0], [2.0, 3.5]])
+    adapted(monkeypatch, label=None)
+    monkeypatch.setattr(predictions, "numbers_of", lambda model, label: (ends.mean(1), np.ones(3)))
+    monkeypatch.setattr(predictions, "interval_of", lambda model, label, coverage: ends)
+    numbers = SimpleNamespace(fitted_=SimpleNamespace(model=None))
     found = predict_table(numbers, new_rows(id=["x", "y", "z"]), keep=["id"], domain="hospital")
     assert list(found.table) == ["id", "hospital", "prediction", "low", "high", "outside"]
     assert found.table["high"].tolist() == [2.0, 4.0, 3.5]
@@ -151,13 +151,20 @@ def test_predicted_classes_have_probabilities(
     monkeypatch: pytest.MonkeyPatch, classes: list[Any], shown: list[str]
 ) -> None:
     probability = np.array([[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]])
-    adapted(monkeypatch, probabilities=lambda: probability)
+    ends = np.stack([probability / 2, (1 + probability) / 2], axis=-1)
+    label = LabelDistribution(probability[:, 1:], None)
+    adapted(monkeypatch, label=label, class_intervals=lambda coverage: ends)
     classifier = SimpleNamespace(coordinates_=None, classes_=np.array(classes))
     table = predict_table(classifier, new_rows(id=[1, 2, 3])).table
     names = ["probability_0", "probability_1"] if classes[0] == 0 else None
     assert list(table)[2:4] == (names or ["probability_n", "probability_y"])
+    # of two classes the second alone has an interval, which the first mirrors
+    second = names[1][-1] if names else "y"
+    assert list(table)[4:] == [f"low_{second}", f"high_{second}", "outside"]
+    assert table[f"low_{second}"].tolist() == ends[:, 1, 0].tolist()
+    assert table[f"high_{second}"].tolist() == ends[:, 1, 1].tolist()
     assert "site" in table and table["prediction"].tolist() == shown
-    assert table.iloc[:, 2:4].to_numpy().tolist() == probability.tolist()
+    assert table.iloc[:, 2:4].to_numpy() == pytest.approx(probability)
 
 
 def test_only_missing_cells_are_filled_in() -> None:

@@ -59,15 +59,29 @@ def test_short_work_is_silent_without_a_terminal(
 def test_long_work_is_told_in_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    now = iter([100.0, 110.0, 120.0, 121.0, 140.0])
+    now = iter([100.0, 101.0, 110.0, 111.0, 140.0])
     monkeypatch.setattr("dapdag._runtime.progress.time.monotonic", lambda: next(now))
     with progress(10, "training", 1) as bar:
         for done in (1, 2, 3, 4):
             bar.update(done, validation=0.5)
     assert stream.getvalue().splitlines() == [
-        "training: 2 of 10, validation 0.5, 20 s, about 80 s left",
+        "training: 2 of 10, validation 0.5, 10 s, about 40 s left",
         "training: 4 of 10, validation 0.5, 40 s, about 60 s left",
     ]
+
+
+def test_the_first_lines_come_soon_and_the_others_at_a_distance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    now = iter([0.0, *(float(second) for second in range(1, 101))])
+    monkeypatch.setattr("dapdag._runtime.progress.time.monotonic", lambda: next(now))
+    with progress(100, "training", 1) as bar:
+        for done in range(1, 101):
+            bar.update(done)
+    told = [int(line.split()[1]) for line in stream.getvalue().splitlines()]
+    assert told == [2, 4, 8, 16, 31, 46, 61, 76, 91]
 
 
 def test_exception_passes_and_the_cursor_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

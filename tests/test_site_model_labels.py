@@ -158,6 +158,8 @@ def test_a_probability_has_an_interval_that_labels_narrow(classes):  # noqa: F81
     width = [logit(a[..., 1]) - logit(a[..., 0]) for a in (wide, narrow)]
     assert width[1].min() < 0.9 * width[0].min()
     assert (without.predict_interval(X, coverage=0.95)[..., 1] > wide[..., 1]).all()
+    # what is uncertain about the site does not depend on which of its rows are asked about
+    assert_allclose(without.predict_interval(X[3:5], coverage=0.8), wide[3:5], rtol=1e-5)
 
 
 def test_the_mean_of_a_site_has_an_interval(case):  # noqa: F811

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol, SupportsFloat
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-# Off a terminal a line appears only where work takes longer than this.
-SECONDS_BETWEEN_LINES = 15.0
+# Off a terminal the first line appears after two seconds, the next ones after twice as long each
+# time, and then at this distance.
+FIRST_LINE, SECONDS_BETWEEN_LINES = 2.0, 15.0
 
 
 class Reporter(Protocol):
@@ -46,7 +47,8 @@ class _Lines:
 
     def update(self, done: int, **values: SupportsFloat) -> None:
         now = time.monotonic()
-        if now - self._told < SECONDS_BETWEEN_LINES or sys.stderr is None:
+        gap = min(max(self._told - self._begun, FIRST_LINE), SECONDS_BETWEEN_LINES)
+        if now - self._told < gap or sys.stderr is None:
             return
         self._told = now
         shown = "".join(f", {name} {float(value):.4g}" for name, value in values.items())
@@ -61,8 +63,8 @@ class _Lines:
 def progress(total: int, description: str, verbose: int = 1) -> Iterator[Reporter]:
     """Show a bar on standard error with the count, the values of ``update`` and the time left.
 
-    Where standard error is not a terminal, a line every ``SECONDS_BETWEEN_LINES`` says the same,
-    and rich is not imported. Nothing is shown when ``verbose`` is 0.
+    Where standard error is not a terminal, a line now and then says the same, and rich is not
+    imported. Nothing is shown when ``verbose`` is 0.
     """
     if verbose < 1 or sys.stderr is None:
         yield _Silent()

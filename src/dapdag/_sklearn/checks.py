@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from .._runtime.warning import DataWarning
 from ..data.columns import Discrete
+from ..data.dates import holds_dates
 from ..data.domains import domain_array
 from ..data.limits import MAX_COLUMNS
 from ..data.row_roles import (
@@ -99,10 +100,7 @@ def _usable(column: pd.Series) -> pd.Series:
 
 def _check_column(name: Hashable, column: pd.Series) -> None:
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        raise ValueError(
-            f"column {name!r} holds dates: turn it into a number (for example days since a "
-            "reference) or drop it"
-        )
+        raise _dates(name, column)
     if pd.api.types.is_complex_dtype(column):
         raise ValueError(f"Complex data not supported: column {name!r}")
     if pd.api.types.is_numeric_dtype(column):
@@ -113,6 +111,15 @@ def _check_column(name: Hashable, column: pd.Series) -> None:
                 f"Input X contains infinity: column {name!r} has {infinite} infinite value(s); "
                 "replace them by NaN if they stand for missing values"
             )
+
+
+def _dates(name: Hashable, column: pd.Series) -> ValueError:
+    first = str(next(iter(column.dropna()), pd.NaT))
+    return ValueError(
+        f"column {name!r} holds dates or times ({first!r}): turn it into a "
+        "number, for example by (pandas.to_datetime(column) - pandas.Timestamp('2000')).dt.days, "
+        "or drop it; name it in categorical_features if it stands for a few levels"
+    )
 
 
 def _default_names(n: int) -> list[str]:
@@ -184,6 +191,9 @@ def training_sample(
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
+    for name in frame:
+        if name not in categorical and holds_dates(frame[name]):
+            raise _dates(name, frame[name])
     sample = Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
     return in_fixed_order(replace(sample, weight=relative(weight), group=group))
 

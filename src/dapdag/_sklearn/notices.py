@@ -74,7 +74,7 @@ def warn_of_suspects(sample: Sample) -> None:
         category = LeakageWarning if finding.kind in ("leak", "copies") else DataWarning
         advice = "; drop it from X if it is one" if finding.columns else ""
         if finding.kind == "leak":
-            advice = " If so, drop it from X"
+            advice = " If it was, drop it from X"
         warnings.warn(f"{finding.text}{advice}", category, stacklevel=3)
 
 

@@ -21,6 +21,7 @@ from ..inference.coordinates import EnvironmentMap
 from ..inference.evidence import Evidence, gather
 from ..inference.fitted import FittedModel
 from ..inference.imputation import completed, impute_rows
+from ..inference.labels import SiteVariation
 from ..inference.novelty import is_novel
 from ..inference.prediction import LabelDistribution, SiteEstimate, score_table
 from ..inference.site import KnownSite
@@ -33,6 +34,7 @@ from .notices import (
     warn_of_unmeasured,
     warn_of_unseen,
 )
+from .sites import class_intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +84,14 @@ class Inferred:
     ----------
     n_rows, present : rows, and how many values each feature has: [features].
     estimate : E, effects on mechanisms, and weights: what scores rows.
+    variation : how far predictions there may be off.
     unexplained : [features], see `KnownSite.unexplained`.
     """
 
     n_rows: int
     present: NDArray[np.int64]
     estimate: SiteEstimate
+    variation: SiteVariation
     unexplained: NDArray[np.float64]
 
 
@@ -98,7 +102,9 @@ def infer(estimator: Any, found: PartialSites) -> dict[Hashable, Inferred]:
         for label, evidence in found.evidence.items():
             site = KnownSite(model, evidence)
             about = evidence.n_rows, found.present[label]
-            sites[label] = Inferred(*about, site.estimate, site.unexplained)
+            variation = site.variation
+            assert variation is not None  # its rows are here
+            sites[label] = Inferred(*about, site.estimate, variation, site.unexplained)
     return sites
 
 
@@ -163,6 +169,21 @@ class KnownSites:
                     variance = np.empty((n, 1)) if variance is None else variance
                     variance[at] = found.variance
         return LabelDistribution(mean, variance)
+
+    def class_intervals(
+        self, estimator: Any, X: Any, sample_domain: Any, found: LabelDistribution, coverage: float
+    ) -> NDArray[np.float64]:
+        """Lower and upper end of the probability of each class of some rows, whose label is
+        `found`."""
+        frame = as_frame(estimator, X, reset=False)
+        out = np.empty((len(frame), len(estimator.classes_), 2))
+        with compilation_cache():
+            for label, rows in _by_site(frame, sample_domain):
+                at = rows.index.to_numpy()
+                site = self._site(label)
+                about = self.model, site.estimate, site.variation
+                out[at] = class_intervals(*about, rows, found.take(at), coverage)
+        return out
 
     def complete(self, estimator: Any, X: Any, sample_domain: Any = None) -> pd.DataFrame:
         """Some rows with every missing cell filled; what was observed stays as it is."""

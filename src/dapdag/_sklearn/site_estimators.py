@@ -8,10 +8,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
-from ..data.layout import encode
-from ..inference.uncertainty import Spread, probability_interval
 from .site_model import SiteModel
-from .sites import interval_of, numbers_of, probabilities_of
+from .sites import class_intervals, interval_of, numbers_of, probabilities_of
 
 
 class SiteRegressor(RegressorMixin, SiteModel):
@@ -59,13 +57,11 @@ class SiteClassifier(ClassifierMixin, SiteModel):
         as left-out sources were, and what members, E and experts disagree about.
         """
         check_is_fitted(self)
-        model, site = self.known_.model, self.known_.estimate
         frame = self._checked(X)
-        rows = encode(model.table, *model.table.encode(frame), None)
+        known = self.known_
         with compilation_cache():
-            label = self.known_.score(frame)
-            spread = Spread.at(model, site, label, coverage)
-            return probability_interval(model, site, rows, label, spread)
+            about = known.model, known.estimate, known.variation
+            return class_intervals(*about, frame, known.score(frame), coverage)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of `predict_proba`."""

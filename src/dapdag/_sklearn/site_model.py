@@ -152,7 +152,7 @@ class SiteModel(MixedTableEstimator):
             Lower and upper end for a number, or for the share of each of `classes_`.
         """
         model, site, label = self.known_.model, self.known_.estimate, self._label(X)
-        spread = Spread.at(model, site, label, coverage)
+        spread = Spread.at(site, model.site_variation(label.mean), coverage)
         return self._in_units(uncertainty.mean_interval(model, site, label, spread))
 
     def expected_score(self, coverage: float = 0.9) -> pd.DataFrame:

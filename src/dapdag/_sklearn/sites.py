@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.cache import compilation_cache
+from ..data.chunks import CHUNK_ROWS
+from ..data.layout import encode
 from ..inference.coordinates import EnvironmentMap
 from ..inference.fitted import EnvPosterior, FittedModel
 from ..inference.imputation import completed, impute
+from ..inference.labels import SiteVariation
 from ..inference.novelty import is_novel, novel_features
-from ..inference.prediction import LabelDistribution
+from ..inference.prediction import LabelDistribution, SiteEstimate
 from ..inference.site import Site
+from ..inference.uncertainty import Spread, probability_interval
 from .checks import as_frame, new_domains
 from .notices import (
     warn_of_absent_features,
@@ -122,6 +126,18 @@ class Sites:
         """Probability of each class: [rows, classes]."""
         return probabilities_of(self.label)
 
+    def class_intervals(self, coverage: float) -> NDArray[np.float64]:
+        """Lower and upper end of the probability of each class: [rows, classes, 2]."""
+        with compilation_cache():
+            parts = [
+                class_intervals(
+                    *(self.model, site.known.estimate, site.known.variation),
+                    *(site.X, site.label, coverage),
+                )
+                for site in self.sites
+            ]
+        return self._in_order(parts)
+
     def complete(self) -> pd.DataFrame:
         """The table with every missing cell filled; what was observed stays as it is."""
         if not self.frame.isna().to_numpy().any():
@@ -163,3 +179,25 @@ def interval_of(
     mean = label.decode(found.mean)
     half = model.calibration.half_width(coverage, found.variance[:, 0]) * label.deviation
     return np.column_stack([mean - half, mean + half])
+
+
+def class_intervals(
+    model: FittedModel,
+    site: SiteEstimate,
+    variation: SiteVariation | None,
+    rows: pd.DataFrame,
+    found: LabelDistribution,
+    coverage: float,
+) -> NDArray[np.float64]:
+    """Lower and upper end of the probability of each class at rows of a site: [rows, classes, 2].
+
+    `variation` is the site's, so that an interval does not depend on which rows are asked about;
+    without it that of these rows is taken. `found` is the label's distribution there.
+    """
+    spread = Spread.at(site, variation or model.site_variation(found.mean), coverage)
+    parts = []
+    for start in range(0, len(rows), CHUNK_ROWS):
+        some = np.arange(start, min(start + CHUNK_ROWS, len(rows)))
+        data = encode(model.table, *model.table.encode(rows.iloc[some]), None)
+        parts.append(probability_interval(model, site, data, found.take(some), spread))
+    return np.concatenate(parts)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._shared import say
+from ._show import print_lines
 
 if TYPE_CHECKING:
     from dapdag.io import Study
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 MEMORY_PER_BYTE, UNPACKED = 12.0, 5.0
 SMALLEST = 100_000_000  # bytes: less is no matter
 MANY_COLUMNS = 300
+LONG = 300.0  # seconds: what makes a fit shorter is said from here on
 COMPRESSED = (".gz", ".bz2", ".xz")
 
 
@@ -40,14 +42,46 @@ def warn_of_memory(paths: Iterable[Path]) -> None:
         )
 
 
-def warn_of_columns(study: Study) -> None:
-    """Wide tables: where the time goes, and that it is shown."""
-    n = study.X.shape[1]
-    if n >= MANY_COLUMNS:
+def show_cost(study: Study, model: Any = None, fits: int = 1) -> None:
+    """What the fit will take, and what to do where that is much.
+
+    `model` has the settings, by default the usual ones; `fits` is how many fits of about this size
+    follow each other.
+    """
+    from dapdag.training.cost import EPOCHS, expected_cost
+
+    rows, columns = study.X.shape
+    given = {} if model is None else model.get_params(deep=False)
+    found = expected_cost(
+        rows,
+        columns,
+        epochs=given.get("max_epochs", EPOCHS),
+        searched=given.get("structure", "search") == "search",
+    )
+    seconds, free = found.seconds * fits, free_memory()
+    print_lines(
+        f"Expected: about {_duration(seconds)} of processor time and {found.memory / 2**30:.1f} "
+        f"GiB of memory; up to {_duration(found.compilation)} more to compile for a new shape."
+    )
+    if seconds > LONG and columns >= MANY_COLUMNS:
         say(
-            f"note: the search for a graph over {n:,} columns takes long, its time grows with the "
-            "square of their number; --drop leaves columns out"
+            f"note: most of it is the search for a graph over {columns:,} columns, whose time "
+            "grows with the square of their number: --drop leaves columns out"
         )
+    elif seconds > LONG:
+        say("note: fewer epochs (--set max_epochs=50) and fewer columns (--drop) take less")
+    if free is not None and found.memory > free:
+        say(
+            f"{found.memory / 2**30:.1f} GiB of memory are needed and {free / 2**30:.1f} are free: "
+            "leave columns out with --drop, or give fewer rows",
+            "warning",
+        )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{max(seconds, 1.0):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def free_memory() -> float | None:

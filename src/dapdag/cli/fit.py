@@ -11,7 +11,7 @@ import typer
 from dapdag._runtime.text import significant
 
 from ._assessment import assess_model, assessment_json, show_assessment
-from ._estimate import warn_of_columns, warn_of_memory
+from ._estimate import show_cost, warn_of_memory
 from ._keep import save_interrupted, save_model
 from ._shared import (
     Categorical,
@@ -133,19 +133,23 @@ def fit(
     if dry_run and not settings:
         if as_json:
             print_json(_schema(study))
+        elif not silent:
+            show_cost(study)
         return
     say_step("Loading JAX")
     model = _estimator(study, settings or [], verbose=0 if silent else 1)
     if dry_run:
         if as_json:
             print_json(_schema(study))
+        elif not silent:
+            show_cost(study, model)
         return
     search: dict[str, Any] = {}
     if tune:
         say_step("Trying settings on sites that are left out")
         model, search = tuned(model, study, tune_minutes, silent)
     if not silent:
-        warn_of_columns(study)
+        show_cost(study, model, fits=1 + assess * len(study.sources))
     say_step(f"Training on {len(study.sources)} sites")
     started = time.perf_counter()
     told = {

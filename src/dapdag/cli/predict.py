@@ -40,7 +40,11 @@ def predict(
     ] = None,
     domain: Domain = None,
     coverage: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of labels that the interval is to hold.")
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of labels that the intervals are to hold.",
+        ),
     ] = 0.9,
     keep: Annotated[
         list[str] | None,
@@ -71,6 +75,8 @@ def predict(
       prediction          a number, or the likeliest class
       low, high           the interval of a number (see --coverage)
       probability_CLASS   for each class, of a classification
+      low_CLASS, high_CLASS  the interval of that probability (of two classes,
+                          for the second)
       outside             whether the site lies beyond what the sources span
 
     With -o, tables of any size are read in batches, twice: for the environments, then for the

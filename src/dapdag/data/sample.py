@@ -79,6 +79,9 @@ def taken(sample: Sample, rows: NDArray[np.intp]) -> Sample:
     )
 
 
+GOLDEN = 0x9E3779B97F4A7C15  # odd and without pattern: spreads small whole numbers
+
+
 def in_fixed_order(sample: Sample) -> Sample:
     """The sample with domains and rows in an order that their content decides: no result depends
     on the order in which they came, nor on the domains' names."""
@@ -86,7 +89,11 @@ def in_fixed_order(sample: Sample) -> Sample:
     label = pd.factorize(sample.y, sort=True)[0]
     least = np.full(len(sample.domain_labels), np.iinfo(np.uint64).max)
     np.minimum.at(least, sample.domain, key)
-    ranked = np.lexsort((least, np.arange(len(least)) >= sample.n_sources))
+    # Sites may share their least row: then all their rows and labels decide.
+    content = (key + np.uint64(GOLDEN) * label.astype(np.uint64)) ** 2
+    whole = np.zeros(len(least), dtype=np.uint64)
+    np.add.at(whole, sample.domain, content)
+    ranked = np.lexsort((whole, least, np.arange(len(least)) >= sample.n_sources))
     domain = np.argsort(ranked)[sample.domain]
     further = [more for more in (sample.group, sample.weight) if more is not None]
     order = np.lexsort((*further, label, key, domain))

@@ -79,8 +79,9 @@ def _leaks(
                 "leak",
                 (name,),
                 f"{str(name)!r} alone explains {share:.0%} of the variation of the label "
-                f"{str(label)!r}, {_rest(X.shape[1] - len(strong), together)}: was it made from "
-                "the label, or after it?",
+                f"{str(label)!r}, {_rest(X.shape[1] - len(strong), together)}; check "
+                "whether it was made from the label, or after it (a strong predictor that is known "
+                "beforehand may stay).",
             )
 
 

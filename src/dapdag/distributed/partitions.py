@@ -56,17 +56,23 @@ def predict(
 
     Parameters
     ----------
-    model : a fitted DAPDAG estimator. It is sent to every worker once.
-    X : a Dask DataFrame with the model's columns, or the path of a folder of Parquet files.
-    sample_domain : the column that names each row's site; None if all rows are one site.
-    coverage : of the interval of a number.
-    keep : columns of X to stand before the predictions.
+    model : fitted DAPDAG estimator
+        It is sent to every worker once.
+    X : Dask DataFrame or path-like
+        Rows with the model's columns, or a folder of Parquet files.
+    sample_domain : hashable, optional
+        Column that names each row's site. By default all rows are one site.
+    coverage : float, default=0.9
+        Share of labels that the intervals are to hold, between 0 and 1.
+    keep : sequence, default=()
+        Columns of X to stand before the others.
 
     Returns
     -------
-    Dask DataFrame with the rows and the index of X, and the columns of `dapdag predict`: what was
-    kept, the site, `prediction`, `low` and `high` of a number or `probability_C` of each class, and
-    `outside`.
+    Dask DataFrame
+        The rows and the index of X, and the columns of `dapdag predict`: what was kept, the site,
+        `prediction`, `low` and `high` of a number or `probability_C` of each class with its
+        interval, and `outside`.
 
     Raises
     ------
@@ -82,7 +88,22 @@ def predict(
 
 
 def environment(model: Any, X: Any, sample_domain: Hashable | None = None) -> pd.DataFrame:
-    """E of each site of a Dask DataFrame, as `model.environment` gives it; see `predict`."""
+    """E of each site of a Dask DataFrame, as `model.environment` gives it.
+
+    Parameters
+    ----------
+    model : fitted DAPDAG estimator
+        It is sent to every worker once.
+    X : Dask DataFrame or path-like
+        Rows with the model's columns, or a folder of Parquet files.
+    sample_domain : hashable, optional
+        Column that names each row's site. By default all rows are one site.
+
+    Returns
+    -------
+    DataFrame
+        One row per site: `E1_mean`, `E1_sd`, …, and `outside`.
+    """
     sites = _Asked.of(model, X, sample_domain).know_sites()
     sites.tell_environments()
     return sites.environments
@@ -95,10 +116,25 @@ def impute(
     *,
     keep: Sequence[Hashable] = (),
 ) -> Any:
-    """The model's columns of a Dask DataFrame with their missing cells filled, each site under the
-    E of all its rows; as `model.impute` fills them, and behind the columns that are kept.
+    """Fill the missing cells of a Dask DataFrame, each site under the E of all its rows.
 
-    Parameters and rows that are read twice: see `predict`.
+    The rows are read twice, as by `predict`.
+
+    Parameters
+    ----------
+    model : fitted DAPDAG estimator
+        It is sent to every worker once.
+    X : Dask DataFrame or path-like
+        Rows with the model's columns, or a folder of Parquet files.
+    sample_domain : hashable, optional
+        Column that names each row's site. By default all rows are one site.
+    keep : sequence, default=()
+        Columns of X to stand before the others.
+
+    Returns
+    -------
+    Dask DataFrame
+        The columns that are kept, and the model's, filled as `model.impute` does it.
     """
     about = _Asked.of(model, X, sample_domain, keep)
     sites = about.know_sites()
@@ -114,10 +150,17 @@ def graph_statistics(
 
     Parameters
     ----------
-    X : a Dask DataFrame, or the path of a folder of Parquet files; all columns but `sample_domain`
-        become nodes.
-    sample_domain : the column that names each row's site; None if all rows are one site.
-    random_state : of the draw of rows where there are more than the search reads.
+    X : Dask DataFrame or path-like
+        A table, or a folder of Parquet files; all columns but `sample_domain` become nodes.
+    sample_domain : hashable, optional
+        Column that names each row's site. By default all rows are one site.
+    random_state : int, default=0
+        Seed of the draw of rows where there are more than the search reads.
+
+    Returns
+    -------
+    Statistics
+        Summary of the table.
     """
     table = _table(X)
     _refuse_unknown(table, [] if sample_domain is None else [sample_domain])

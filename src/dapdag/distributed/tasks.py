@@ -89,10 +89,15 @@ def predictions(
 ) -> pd.DataFrame:
     site = None if domain is None else frame[domain].array
     if len(frame):
-        label = sites.score(model, frame[features], _sites_of(frame, domain))
+        rows = frame[features], _sites_of(frame, domain)
+        label = sites.score(model, *rows)
+        found = label_columns(
+            *(model, label, coverage), lambda: sites.class_intervals(model, *rows, label, coverage)
+        )
     else:
-        label = _no_labels(sites)
-    found = label_columns(model, label, coverage)
+        found = label_columns(
+            *(model, _no_labels(sites), coverage), lambda: np.empty((0, len(model.classes_), 2))
+        )
     table = together(frame, site, keep, domain, found, outside)
     return table.astype({"outside": bool})
 

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from .._runtime.cache import compilation_cache
 from ..data.chunks import Chunks
-from ..model.constants import NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
+from ..model.constants import EFFECT_ROWS, NOVELTY_ROWS, REFINE_ROWS, SITE_ROWS
 from . import novelty
 from .environment import environment_at
 from .evidence import Evidence, gather, sampling_keys
 from .fitted import EnvPosterior, FittedModel
 from .label_learning import add_labels
+from .labels import SiteVariation
 from .prediction import LabelDistribution, SiteEstimate, infer_site, score_rows, score_table
 from .unknown_levels import with_unknown_levels
 
@@ -77,6 +78,14 @@ class KnownSite:
     def label_of_kept(self) -> LabelDistribution:
         """The label's distribution at the rows that are kept of the site."""
         return self._inferred[1]
+
+    @functools.cached_property
+    def variation(self) -> SiteVariation | None:
+        """How far predictions may be off here, whichever rows are asked about; None where no row
+        of the site is here."""
+        if not len(self.evidence.kept.key):
+            return None
+        return self.model.site_variation(self.label_of_some(EFFECT_ROWS).mean)
 
     @functools.cached_property
     def unexplained(self) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from ..data.layout import Encoded
 from ..model.constants import LEAST_PROBABILITY
 from .expected_scores import Prediction, expected_scores
 from .fitted import FittedModel
-from .labels import link
+from .labels import SiteVariation, link
 from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
 from .recalibration import all_classes
 
@@ -35,12 +35,10 @@ class Spread:
     quantile: float  # of a standardised deviation, for a central interval
 
     @staticmethod
-    def at(
-        model: FittedModel, site: SiteEstimate, label: LabelDistribution, coverage: float
-    ) -> "Spread":
+    def at(site: SiteEstimate, variation: SiteVariation, coverage: float) -> "Spread":
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-        variation, found = model.site_variation(label.mean), site.correction
+        found = site.correction
         intercept = variation.intercept if found is None else found.intercept_variance
         quantile = t_distribution.ppf(0.5 + coverage / 2, variation.dof)
         return Spread(intercept, variation.slope, float(quantile))
@@ -131,7 +129,7 @@ def expected_performance(
 
     Calibration in the large is that of two classes, or the mean error of a number.
     """
-    spread, unit = Spread.at(model, site, label, coverage), 1.0
+    spread, unit = Spread.at(site, model.site_variation(label.mean), coverage), 1.0
     if label.variance is None:
         prediction, within = Prediction(all_classes(label.mean)), 0.0
         if label.mean.shape[1] == 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,10 @@ from pandas.api import types
 
 from dapdag._runtime.text import counted, quoted
 from dapdag._runtime.warning import DataWarning
+from dapdag.data.dates import holds_dates
 from dapdag.data.limits import MAX_COLUMNS
 from dapdag.io.reading import Rows
-from dapdag.io.values import DATE, MOSTLY
+from dapdag.io.values import MOSTLY
 
 MANY_LEVELS = 30
 FEWEST_IDS = 10
@@ -134,31 +134,15 @@ def _typed(column: pd.Series, categorical: bool) -> pd.Series:
 
 
 def _refuse_dates(rows: Rows, names: Collection[str]) -> None:
-    found = [name for name in names if _holds_dates(rows.frame[name])]
+    found = [name for name in names if holds_dates(rows.frame[name])]
     if not found:
         return
     first = rows.frame[found[0]].dropna().iloc[0]
     raise ValueError(
         f"{rows.name}: {_columns(found)} dates or times ({str(first)!r}): turn them into numbers, "
-        f"such as days since a reference, or leave them out with --drop {','.join(found)}"
+        f"such as days since a reference, leave them out with --drop {','.join(found)}, or give "
+        f"--categorical {','.join(found)} if they name a few levels"
     )
-
-
-def _holds_dates(column: pd.Series) -> bool:
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return True
-    if not is_text(column):
-        return False
-    some = column.dropna().head(200)
-    return len(some) > 0 and all(_is_date(value) for value in some)
-
-
-def _is_date(value: Any) -> bool:
-    import datetime
-
-    if isinstance(value, datetime.date | datetime.time):
-        return True
-    return isinstance(value, str) and DATE.fullmatch(value.strip()) is not None
 
 
 def _refuse_stray_text(rows: Rows, name: str, at_least: float, otherwise: str | None) -> None:

@@ -44,7 +44,7 @@ def tell_leaks(
             continue
         advice = f"; leave out what is one with --drop {','.join(names)}" if names else ""
         if found.kind == "leak":
-            advice = f" If so, leave it out with --drop {names[0]}"
+            advice = f" If it was, leave it out with --drop {names[0]}"
         category = LeakageWarning if found.kind in ("leak", "copies") else DataWarning
         warnings.warn(f"{found.text}{advice}", category, stacklevel=4)
 

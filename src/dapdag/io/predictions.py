@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dapdag._runtime.text import level
 from dapdag._sklearn.sites import adapt, interval_of, numbers_of, probabilities_of
@@ -25,7 +26,8 @@ class Predictions:
 
     The columns of `table`: those that were kept; the site, where there are several; `prediction`,
     a number or the likeliest class; `low` and `high` of the interval of a number, or
-    `probability_C` of each class C; and `outside`, whether the row's site lies beyond the sources.
+    `probability_C` of each class C with `low_C` and `high_C`, the interval of that probability (of
+    two classes for the second); and `outside`, whether the row's site lies beyond the sources.
     """
 
     table: pd.DataFrame
@@ -43,7 +45,8 @@ def predict_at_site(
     """Predict rows of a site that is known; its environment stays as it is."""
     environments = site.environment_
     if hasattr(site, "classes_"):
-        found = class_columns(site.classes_, site.predict_proba(new.X))
+        ends = site.predict_interval(new.X, coverage)
+        found = class_columns(site.classes_, site.predict_proba(new.X), ends)
     else:
         low, high = site.predict_interval(new.X, coverage).T
         found = {"prediction": site.predict(new.X), "low": low, "high": high}
@@ -68,7 +71,7 @@ def predict_table(
     domain : name for the column of sites; `site` if they came from the names of files
     """
     sites = adapt(model, new.X, new.site)
-    found = label_columns(model, sites.label, coverage)
+    found = label_columns(model, sites.label, coverage, lambda: sites.class_intervals(coverage))
     return _beside(new, keep, domain, found, sites.environments)
 
 
@@ -107,16 +110,24 @@ def together(
     return pd.DataFrame({**columns, **found}, index=frame.index).assign(outside=outside)
 
 
-def label_columns(estimator: Any, label: LabelDistribution, coverage: float) -> dict[str, Any]:
-    """The label's columns of a table of predictions."""
+def label_columns(
+    estimator: Any,
+    label: LabelDistribution,
+    coverage: float,
+    class_ends: Callable[[], NDArray[np.float64]],
+) -> dict[str, Any]:
+    """The label's columns of a table of predictions; `class_ends` computes the intervals of
+    probabilities."""
     if hasattr(estimator, "classes_"):
-        return class_columns(estimator.classes_, probabilities_of(label))
+        return class_columns(estimator.classes_, probabilities_of(label), class_ends())
     model = estimator.fitted_.model
     low, high = interval_of(model, label, coverage).T
     return {"prediction": numbers_of(model, label)[0], "low": low, "high": high}
 
 
-def class_columns(classes: Any, probability: Any) -> dict[str, Any]:
+def class_columns(classes: Any, probability: Any, ends: Any) -> dict[str, Any]:
+    """The likeliest class, the probability of each, and its interval: of two classes that of the
+    second, which the other mirrors."""
     names = [level(value) for value in classes]
     likeliest = classes[probability.argmax(1)]
     if likeliest.dtype.kind == "f":
@@ -124,6 +135,12 @@ def class_columns(classes: Any, probability: Any) -> dict[str, Any]:
     return {
         "prediction": likeliest,
         **{f"probability_{name}": probability[:, k] for k, name in enumerate(names)},
+        **{
+            f"{end}_{name}": ends[:, k, position]
+            for k, name in enumerate(names)
+            if k or len(names) > 2
+            for position, end in enumerate(("low", "high"))
+        },
     }
 
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dapdag import __version__
 from dapdag._runtime.files import atomic_write
@@ -133,7 +135,12 @@ def _predict(
     domain = batches.plan.domain
     if sites is None:
         return predict_at_site(model, new, coverage=coverage, keep=keep, domain=domain)
-    found = label_columns(model, sites.score(model, new.X, new.site), coverage)
+    label = sites.score(model, new.X, new.site)
+
+    def ends() -> NDArray[np.float64]:
+        return sites.class_intervals(model, new.X, new.site, label, coverage)
+
+    found = label_columns(model, label, coverage, ends)
     about = new.rows.frame, new.site, keep, domain
     return Predictions(together(*about, found, sites.environments), sites.environments)
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from dapdag._runtime.text import counted, quoted
 from dapdag._runtime.warning import ReadingWarning
+from dapdag.data.dates import DATE, FIRST_VALUES
 from dapdag.io.sniffing import clean
 
 # What pandas takes for a missing value, beside the empty cell.
@@ -30,13 +31,6 @@ MISSING_WORDS = (
 )
 # A column in which at least this share of the cells are numbers or dates is none of words.
 MOSTLY = 0.5
-DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?"
-    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})( .*)?"
-    r"|\d{1,2}[-. ]*[A-Za-z]{3,9}[-., ]+(\d{4}|\d{2})"
-    r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
-    r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
-)
 _NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"
 _TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
@@ -153,8 +147,8 @@ def _holds_words(parts: Sequence[pa.ChunkedArray], absent: pa.Array) -> bool:
     if len(whole) == 0 or pc.all(pc.is_in(whole, value_set=pa.array(list(_TRUTH)))).as_py():
         return False
     numbers = pc.sum(pc.match_substring_regex(whole, _NUMBER)).as_py()
-    dates = sum(DATE.fullmatch(value) is not None for value in whole[:200].to_pylist())
-    return numbers < MOSTLY * len(whole) and dates < MOSTLY * min(200, len(whole))
+    dates = sum(DATE.fullmatch(value) is not None for value in whole[:FIRST_VALUES].to_pylist())
+    return numbers < MOSTLY * len(whole) and dates < MOSTLY * min(FIRST_VALUES, len(whole))
 
 
 def _series(column: pa.ChunkedArray, decimal: str, as_text: bool) -> pd.Series:

@@ -10,7 +10,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime.text import level, listing
@@ -28,7 +27,6 @@ from ..record import Record
 from .scores import NewScores, score_new
 from .validated import validated_new
 
-Z = float(norm.ppf((1 + COVERAGE) / 2))
 # Beyond this many columns, what E does to each is not followed.
 MAX_EFFECTS = 400
 # Sites of a new table whose scores are expected at most.
@@ -60,6 +58,8 @@ class New:
     novel: Mapping[Hashable, list[Hashable]]
     mean: NDArray[np.float64]  # of a number; probability of the second, or the likeliest, class
     std: NDArray[np.float64] | None
+    # of a number; of the probability of the second class; None for more classes
+    interval: NDArray[np.float64] | None  # [rows, 2]
     probability: NDArray[np.float64] | None  # [rows, classes]
     missing: pd.DataFrame  # share of cells, columns in rows and domains in columns
     strange: pd.DataFrame  # cells that hold what no source has
@@ -174,12 +174,15 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         warnings.simplefilter("always")
         sites = adapt(model, X, sample_domain)
         environments = sites.environments
-        probability, std = None, None
+        probability, std, interval = None, None, None
         if model._regression:
             mean, std = sites.numbers()
+            interval = sites.interval(COVERAGE)
         else:
             probability = sites.probabilities()
             mean = probability[:, 1] if probability.shape[1] == 2 else probability.max(1)
+            if probability.shape[1] == 2:
+                interval = sites.class_intervals(COVERAGE)[:, 1]
     said = {str(w.message): w for w in caught}
     for once in said.values():
         warnings.warn_explicit(once.message, once.category, once.filename, once.lineno)
@@ -195,6 +198,7 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         novel={renamed[domain]: features for domain, features in novel.items()},
         mean=mean,
         std=std,
+        interval=interval,
         probability=probability,
         missing=missing,
         strange=strange,
@@ -205,7 +209,9 @@ def _new(model: Any, X: Any, sample_domain: Any, y: Any, ids: Any) -> New:
         warnings=tuple(said),
         ids=_names(ids, len(sites.frame)),
         truth=truth,
-        scores=None if truth is None else score_new(model, truth, mean, std, probability, codes),
+        scores=None
+        if truth is None
+        else score_new(model, truth, mean, std, interval, probability, codes),
         validation=validated_new(model, truth, mean, probability, [domains[c] for c in codes]),
         expected=_expected(sites, domains),
         extremes=_extremes(model, sites, domains, mean),

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..evaluate.metrics import class_scores, number_scores
-from ..evaluate.prediction import ClassPrediction, NumberPrediction, normal_interval
+from ..evaluate.prediction import ClassPrediction, NumberPrediction
 from ..inference.reliability import equal_bins
 from ..record import Bin
 
@@ -47,6 +47,7 @@ def score_new(
     truth: NDArray,
     mean: NDArray[np.float64],
     std: NDArray[np.float64] | None,
+    interval: NDArray[np.float64] | None,
     probability: NDArray[np.float64] | None,
     codes: NDArray[np.intp],
 ) -> NewScores:
@@ -56,10 +57,9 @@ def score_new(
         if not rows.any():
             return {}
         if probability is None:
-            assert std is not None
-            interval = normal_interval(mean[rows], std[rows])
+            assert std is not None and interval is not None
             found: Mapping = number_scores(
-                truth[rows], NumberPrediction(mean[rows], std[rows], interval)
+                truth[rows], NumberPrediction(mean[rows], std[rows], interval[rows])
             )
         else:
             found = class_scores(truth[rows], ClassPrediction(probability[rows], model.classes_))

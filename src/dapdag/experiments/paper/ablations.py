@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ...evaluate.metrics import lower_is_better, metric_title
 from ...graph import empty_graph
@@ -204,6 +205,7 @@ def _draw(ax: Axes, rows: pd.DataFrame, form: str, metric: str) -> None:
     variants = [v for v in VARIANTS[form] if v in there and v != REFERENCES[form]][::-1]
     found = [effect_of(rows, metric, form, v) for v in variants]
     ax.axvline(0, color=GREY, linewidth=1)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.errorbar(
         [s.effect for s in found],
         range(len(variants)),

@@ -6,7 +6,7 @@ import pandas as pd
 from ..._runtime.text import level, listing, number, percent, plural, score
 from ...evaluate.metrics import metric_title
 from ..charts import histogram, scatter
-from ..facts import COVERAGE, Facts, New, Z
+from ..facts import COVERAGE, Facts, New
 from ..markup import Markup, details, figure, markup, paragraph, table, tag
 from ..scores import MEANING
 from ..strips import bar
@@ -15,6 +15,7 @@ from .expected import expected
 
 FIRST_ROWS, EXTREMES = 12, 5
 MAX_SITES = 60
+INTERVAL = "90\u202f% interval"
 
 
 def predictions(facts: Facts) -> Markup:
@@ -44,13 +45,14 @@ def _summary(facts: Facts, new: New) -> Markup:
     sites = plural(len(new.domains), "site")
     opening = f"{plural(new.rows, 'row')} of {sites}. "
     if facts.classes is None:
-        assert new.std is not None
+        assert new.interval is not None
+        reach = float(np.median(np.ptp(new.interval, axis=1))) / 2
         low, middle, high = np.quantile(new.mean, [0.05, 0.5, 0.95])
         return paragraph(
             opening,
             tag("strong", f"The median prediction is {number(middle)}"),
             f"; nine in ten lie between {number(low)} and {number(high)}. A single outcome is "
-            f"expected within ±{number(Z * float(np.median(new.std)))} of its prediction in "
+            f"expected within ±{number(reach)} of its prediction in "
             f"{percent(COVERAGE)} of cases (median over rows).",
         )
     if facts.is_binary:
@@ -85,14 +87,14 @@ def _count(value: float) -> str:
 
 def _pictures(facts: Facts, new: New) -> Markup:
     if facts.classes is None:
-        assert new.std is not None
+        assert new.interval is not None
         pictures = [
             figure(
                 histogram(new.mean, f"predicted {facts.label.name}", False),
                 "Distribution of the predictions.",
             ),
             figure(
-                histogram(2 * Z * new.std, "width of the 90\u202f% interval", False),
+                histogram(np.ptp(new.interval, axis=1), "width of the 90\u202f% interval", False),
                 "How sure the model is: the wider the interval of a row, the less it knows.",
             ),
         ]
@@ -103,8 +105,8 @@ def _pictures(facts: Facts, new: New) -> Markup:
             else "probability of the likeliest class"
         )
         caption = (
-            "Distribution of the predictions. Rows near 0 or 1 are those of which the model is "
-            "sure; a probability is itself the statement of uncertainty."
+            "Distribution of the predictions. Near 0 or 1 the outcome of a row is hardly in doubt; "
+            "how far the probability itself may be off, its interval says."
             if facts.is_binary
             else "Distribution of the probability of each row's likeliest class. Where one class "
             "is frequent, this says little about the rare ones."
@@ -119,8 +121,8 @@ def _extremes(facts: Facts, new: New) -> Markup | None:
         return None
     n = min(EXTREMES, new.rows // 3)
     order = np.argsort(new.mean, kind="stable")
-    doubt = new.std if facts.classes is None else -np.abs(new.mean - 0.5)
-    assert doubt is not None
+    assert new.interval is not None
+    doubt = np.ptp(new.interval, axis=1)
     groups = [
         ("Highest", order[::-1][:n]),
         ("Lowest", order[:n]),
@@ -230,9 +232,9 @@ def _first_rows(facts: Facts, new: New) -> Markup:
 def _row_headings(facts: Facts, new: New, several: bool) -> list[str]:
     headings = ["Row", *(["Site"] if several else [])]
     if facts.classes is None:
-        headings += ["Prediction", "90\u202f% interval"]
+        headings += ["Prediction", INTERVAL]
     elif facts.is_binary:
-        headings += [f"Probability of {facts.event}"]
+        headings += [f"Probability of {facts.event}", INTERVAL]
     else:
         headings += ["Likeliest class", "Its probability"]
     return [*headings, "Outcome"] if new.truth is not None else headings
@@ -241,12 +243,13 @@ def _row_headings(facts: Facts, new: New, several: bool) -> list[str]:
 def _one_row(facts: Facts, new: New, k: int, several: bool) -> list:
     cells: list = [new.ids[k], *([new.domains[new.codes[k]]] if several else [])]
     if facts.classes is None:
-        assert new.std is not None
-        half = Z * new.std
-        ends = f"{number(new.mean[k] - half[k])} to {number(new.mean[k] + half[k])}"
-        cells += [number(float(new.mean[k])), ends]
+        assert new.interval is not None
+        low, high = map(float, new.interval[k])
+        cells += [number(float(new.mean[k])), f"{number(low)} to {number(high)}"]
     elif facts.is_binary:
-        cells += [_with_bar(float(new.mean[k]))]
+        assert new.interval is not None
+        low, high = map(float, new.interval[k])
+        cells += [_with_bar(float(new.mean[k])), f"{percent(low)} to {percent(high)}"]
     else:
         best = facts.classes[int(new.probability[k].argmax())]  # type: ignore[index]
         cells += [level(best), _with_bar(float(new.mean[k]))]
