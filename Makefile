@@ -17,7 +17,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c const
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-lowest lint format typecheck docs dist clean
+.PHONY: help demo test test-lowest lint format typecheck bench docs dist clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,6 +38,9 @@ format: $(VENV)/.dev ## repair style and formatting
 
 typecheck: $(VENV)/.dev ## check the types of src
 	$(BIN)/mypy
+
+bench: $(VENV)/.dev ## time fits, graphs, steps and predictions beside other tools (BENCH_ARGS="--quick")
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py $(BENCH_ARGS)
 
 docs: $(VENV)/.docs ## build the manual into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html

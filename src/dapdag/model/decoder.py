@@ -68,19 +68,24 @@ class Decoder(eqx.Module):
         inputs: Float[Array, "rows inputs"],
         env: Float[Array, "*rows dim"],
     ) -> Float[Array, "rows columns"]:
-        """Outputs for every variable's columns, each from its parents and E (one, or per row)."""
-        offset = jnp.einsum("...k,vkh->...vh", env, self.env_filters) + self.filter_bias
+        """Outputs for every variable's columns, each from its parents and E (one, or per row).
+
+        Rows are the last axis within, as in the label networks.
+        """
+        offset = jnp.einsum("...k,vkh->hv...", env, self.env_filters)
+        offset = offset.reshape(*offset.shape[:2], -1) + self.filter_bias.T[:, :, None]
         if layout.reads is not None:
-            first = jnp.einsum("nvs,vsh->nvh", gathered(layout, inputs), self.filters)
+            first = jnp.einsum("vsh,vsn->hvn", self.filters, gathered(layout, inputs))
             hidden = self._shared(first + offset)
-            own = hidden[:, layout.owner.argmax(1)]  # [rows, columns, hidden]
-            return (own * self.heads).sum(-1) * layout.owner.sum(1) + self.head_bias
+            own = hidden[:, layout.owner.argmax(1)]  # [hidden, columns, rows]
+            out = (own * self.heads.T[:, :, None]).sum(0) * layout.owner.sum(1)[:, None]
+            return (out + self.head_bias[:, None]).T
         filters = self.filters * allowed_inputs(layout, parents)[:, :, None]
-        first = jnp.einsum("nc,vch->nvh", inputs, filters)  # [rows, variables, hidden]
+        first = jnp.einsum("vch,nc->hvn", filters, inputs)
         hidden = self._shared(first + offset)
         # Every column reads its own variable's hidden units; as one product, not as a gather.
         heads = layout.owner.T[:, :, None] * self.heads  # [variables, columns, hidden]
-        return jnp.einsum("nvh,vch->nc", hidden, heads) + self.head_bias
+        return jnp.einsum("hvn,vch->nc", hidden, heads) + self.head_bias
 
     def predict(
         self,
@@ -92,15 +97,18 @@ class Decoder(eqx.Module):
     ) -> Float[Array, "draws rows label_columns"]:
         """The label through its own filter (the paper's way), for several draws of E."""
         allowed = allowed_inputs(layout, parents)[-1]
-        first = inputs @ (self.filters[-1] * allowed[:, None])  # [rows, hidden]
-        offset = envs @ self.env_filters[-1] + self.filter_bias[-1]  # [draws, hidden]
-        hidden = self._shared(first[None] + offset[:, None])  # [draws, rows, hidden]
-        return hidden @ self.heads[-label_columns:].T + self.head_bias[-label_columns:]
+        first = (self.filters[-1] * allowed[:, None]).T @ inputs.T  # [hidden, rows]
+        offset = (envs @ self.env_filters[-1] + self.filter_bias[-1]).T  # [hidden, draws]
+        hidden = self._shared(first[:, None] + offset[:, :, None])  # [hidden, draws, rows]
+        out = jnp.einsum("ch,hdn->dnc", self.heads[-label_columns:], hidden)
+        return out + self.head_bias[-label_columns:]
 
-    def _shared(self, first: Float[Array, "*batch hidden"]) -> Float[Array, "*batch hidden"]:
+    def _shared(
+        self, first: Float[Array, "hidden several rows"]
+    ) -> Float[Array, "hidden several rows"]:
         hidden = elu(first)
         for weight, bias in self.shared:
-            hidden = elu(hidden @ weight + bias)
+            hidden = elu(jnp.einsum("ij,ivn->jvn", weight, hidden) + bias[:, None, None])
         return hidden
 
     def adjacency(self, layout: Layout) -> Float[Array, "variables variables"]:
@@ -114,10 +122,10 @@ class Decoder(eqx.Module):
 
 def gathered(
     layout: Layout, inputs: Float[Array, "rows inputs"]
-) -> Float[Array, "rows variables slots"]:
+) -> Float[Array, "variables slots rows"]:
     """The inputs of each variable's parents, 0 where it has fewer than others."""
     assert layout.reads is not None and layout.reads_any is not None
-    return inputs[:, layout.reads] * layout.reads_any
+    return inputs.T[layout.reads] * layout.reads_any[..., None]
 
 
 def allowed_inputs(layout: Layout, parents: ParentMask) -> Float[Array, "variables inputs"]:

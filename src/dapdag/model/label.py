@@ -90,31 +90,31 @@ class LabelNetworks(eqx.Module):
         envs: Float[Array, "draws dim"],
     ) -> Float[Array, "draws networks rows label_columns"]:
         """Outputs of every network for several draws of E; the part without E is computed once."""
-        first = jnp.einsum("nc,kch->knh", inputs * layout.from_features, self.filters)
+        first = jnp.einsum("kch,nc->khn", self.filters, inputs * layout.from_features)
         return self.after_filters(first, envs)
 
     def after_filters(
-        self, first: Float[Array, "networks rows hidden"], envs: Float[Array, "draws dim"]
+        self, first: Float[Array, "networks hidden rows"], envs: Float[Array, "draws dim"]
     ) -> Float[Array, "draws networks rows label_columns"]:
-        """What follows the first layer's product with the inputs."""
+        """What follows the first layer's product with the inputs.
+
+        Rows are the last axis within: products of small matrices are faster with the many rows at
+        their side than on top. Draws count as rows.
+        """
         # ELU is linear far from 0: with the square the effect of E curves outside the sources too.
         squares = envs**2 if self.squares_env else jnp.zeros_like(envs)
         powers = jnp.concatenate([envs, squares], axis=-1)  # [draws, twice_dim]
-
-        def network(one: LabelNetworks, first: Array) -> Float[Array, "draws rows label_columns"]:
-            def draw(power: Float[Array, " twice_dim"]) -> Float[Array, "rows label_columns"]:
-                hidden = elu(first + power @ one.env_filters + one.filter_bias)
-                for weight, bias in one.layers:
-                    hidden = elu(hidden @ weight + bias)
-                return hidden @ one.heads.T + one.env_heads @ power + one.head_bias
-
-            return jax.vmap(draw)(powers)
-
         count = self.filter_bias.shape[0]
         sees_env = (jnp.arange(count) < count - self.n_pooled)[:, None, None]
-        scale_free = eqx.tree_at(
-            lambda p: (p.log_scale, p.env_filters, p.env_heads),
-            self,
-            (None, self.env_filters * sees_env, self.env_heads * sees_env),
-        )
-        return jnp.swapaxes(jax.vmap(network)(scale_free, first), 0, 1)
+        offset = jnp.einsum("kph,dp->khd", self.env_filters * sees_env, powers)
+        offset = offset + self.filter_bias[:, :, None]
+        hidden = elu(first[:, :, None] + offset[..., None])  # [networks, hidden, draws, rows]
+        draws, rows = hidden.shape[2:]
+        hidden = hidden.reshape(*hidden.shape[:2], draws * rows)
+        for weight, bias in self.layers:
+            hidden = elu(jnp.einsum("kij,kin->kjn", weight, hidden) + bias[..., None])
+        out = jnp.einsum("kch,khn->kcn", self.heads, hidden)
+        level = jnp.einsum("kcp,dp->kcd", self.env_heads * sees_env, powers)
+        level = level + self.head_bias[..., None]
+        out = out.reshape(*out.shape[:2], draws, rows) + level[..., None]
+        return jnp.transpose(out, (2, 0, 3, 1))

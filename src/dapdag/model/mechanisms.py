@@ -67,8 +67,8 @@ class Mechanisms(eqx.Module):
         """Mean or logits of every slot's variable, by each of its networks."""
         networks, slots = self.log_scale.shape
         filters = self.networks.filters.reshape(networks, slots, *self.networks.filters.shape[1:])
-        own = inputs[:, blanket.reads] * blanket.reads_any  # [rows, slots, inputs]
-        first = jnp.einsum("nsi,ksih->ksnh", own, filters)
+        own = inputs.T[blanket.reads] * blanket.reads_any[..., None]  # [slots, inputs, rows]
+        first = jnp.einsum("ksih,sin->kshn", filters, own)
         out = self.networks.after_filters(first.reshape(networks * slots, *first.shape[2:]), envs)
         return out.reshape(out.shape[0], networks, slots, *out.shape[2:])
 

@@ -31,12 +31,12 @@ class Moments(eqx.Module):
         return moments, unbiased_first / (jnp.sqrt(unbiased_second) + EPSILON)
 
 
-def clipped(
-    gradient: Float[Array, " parameters"], in_encoder: Array
-) -> Float[Array, " parameters"]:
-    """The gradient with the encoder's and the decoder's part each cut to the greatest norm."""
-    squares = gradient**2
-    # Two sums, not a sum and a difference: rounding could make the difference negative.
-    parts = jnp.where(in_encoder, squares, 0.0).sum(), jnp.where(in_encoder, 0.0, squares).sum()
-    norm = jnp.sqrt(jnp.where(in_encoder, *parts))
-    return gradient * (MAX_GRADIENT_NORM / jnp.maximum(norm, MAX_GRADIENT_NORM))
+def clipped(gradient: Float[Array, " parameters"], first: int) -> Float[Array, " parameters"]:
+    """The gradient with its `first` components, and the others, each cut to the greatest norm."""
+
+    def factor(part: Array) -> Array:
+        norm = jnp.sqrt((part**2).sum())
+        return MAX_GRADIENT_NORM / jnp.maximum(norm, MAX_GRADIENT_NORM)
+
+    factors = factor(gradient[:first]), factor(gradient[first:])
+    return gradient * jnp.where(jnp.arange(len(gradient)) < first, *factors)

@@ -116,7 +116,7 @@ def _one_step(
             return trainer.loss(problem, weights, trainer.network(vector), domain, batch, normal)
 
         gradient, terms = jax.grad(loss, has_aux=True)(vector)
-        return clipped(gradient, in_encoder), terms
+        return clipped(gradient, slices.encoder.stop), terms
 
     length = state.vector.shape[0]
     slices, place = slices_of(trainer.sizes), jnp.arange(length)

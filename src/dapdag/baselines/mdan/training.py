@@ -67,9 +67,9 @@ class MDANTrainer(Trainer):
             )
 
         gradient, terms = jax.grad(loss, has_aux=True)(state.vector)
-        of_critics = jnp.arange(state.vector.shape[0]) >= slices_of(self.sizes).size
+        gradient = clipped(gradient, slices_of(self.sizes).size)  # networks, critics
         # One learning rate for all: features that learn faster than the critics are not aligned.
-        vector, moments = moved(problem.schedule, state, clipped(gradient, of_critics), progress)
+        vector, moments = moved(problem.schedule, state, gradient, progress)
         return accepted(state, vector, moments, terms[-1]), terms
 
     def _no_critics(self) -> Critics:
