@@ -41,7 +41,10 @@ def look(method: str, among: Sequence[str] = ()) -> dict[str, Any]:
         others = [m for m in dict.fromkeys(among) if m not in _LOOKS]
         k = others.index(method) if method in others else 0
         colour, marker, line = _OTHERS[k % len(_OTHERS)], _MARKERS[k % len(_MARKERS)], ":"
-    return {"color": colour, "marker": marker, "linestyle": line}
+    found = {"color": colour, "marker": marker, "linestyle": line}
+    if method.endswith("-paper"):  # the same method in the paper's form
+        found["markerfacecolor"] = "white"
+    return found
 
 
 def new_figure(n_rows: int, n_columns: int, width: float, height: float) -> tuple[Figure, Any]:
