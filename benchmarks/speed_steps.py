@@ -17,8 +17,8 @@ from dapdag.data.sample import Sample, learn_table
 from dapdag.datasets import make_regression_domains
 from dapdag.training import lanes
 from dapdag.training.assemble import Data, label_stage, structure_stage
-from dapdag.training.fit import member_seeds
 from dapdag.training.graph import find_graph
+from dapdag.training.run import member_seeds
 from dapdag.training.settings import Settings
 
 REPEATS = 5

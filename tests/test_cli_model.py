@@ -503,7 +503,7 @@ FIT = ["--label", "outcome", "--domain", "hospital", "--drop", "patient", "-q", 
 
 def interrupt_label_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C after the first epochs of the label's networks."""
-    from dapdag.training import fit as module
+    from dapdag.training import run as module
 
     train = module.train
 

@@ -30,8 +30,8 @@ from dapdag._runtime.cache import compilation_cache
 from dapdag.data.sample import learn_table
 from dapdag.model.parameters import slices_of
 from dapdag.training.assemble import Data
-from dapdag.training.fit import best_of_members
 from dapdag.training.loop import Trained, train
+from dapdag.training.run import best_of_members
 from dapdag.warnings import TrainingWarning
 
 

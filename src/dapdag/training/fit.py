@@ -18,23 +18,20 @@ import jax
 import jax.numpy as jnp
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from .._runtime.cache import compilation_cache
 from .._runtime.compile import Effort, clear_if_full, jit
-from .._runtime.progress import progress
 from ..data.sample import Sample, learn_table
 from ..inference.fitted import Fit
 from ..model import Sizes
 from ..model.parameters import split_folds
 from .assemble import Assembled, Data, joint, label_stage, structure_stage
 from .build import Learned, build
-from .checkpoint import Checkpoint
 from .folds import equal_weights
 from .graph import find_graph
 from .heldout import evaluate_heldout
-from .loop import Trained, train
 from .problem import Problem
+from .run import best_of_members, forget_checkpoints, history_of, member_seeds, run_stage
 from .settings import Settings
 from .step import Trainer
 from .structure import measure
@@ -73,11 +70,11 @@ def fit_models(
 def _train_on_graph(data: Data) -> Learned:
     """Structure, then label: two trainings, the second on what the first has learned."""
     structure, label = structure_stage(data), label_stage(data)
-    first = _stage(data, structure, "structure", then=[measure])
+    first = run_stage(data, structure, "structure", then=[measure])
     if first.interrupted:
         raise KeyboardInterrupt
     encoders = best_of_members(first, data)
-    second = _stage(data, label, "label", start=encoders, then=[])
+    second = run_stage(data, label, "label", start=encoders, then=[])
     sizes, vectors, folds = label.trainer.sizes, second.vectors, None
     if sizes.n_fold:
         vectors, folds = map(np.asarray, _split(sizes, jnp.asarray(vectors)))
@@ -93,7 +90,7 @@ def _train_on_graph(data: Data) -> Learned:
     weights: Any = np.stack([equal_weights(sizes)] * data.n_lanes)
     problem = replace(label.problem, stack_weights=weights, blanket=None)
     measured = measure(structure.trainer, structure.problem, jnp.asarray(encoders))
-    _forget(data, "structure", "label", interrupted=second.interrupted)
+    forget_checkpoints(data, "structure", "label", interrupted=second.interrupted)
     return Learned(
         trainer=trainer,
         problem=problem,
@@ -101,7 +98,9 @@ def _train_on_graph(data: Data) -> Learned:
         fold_vectors=folds,
         graphs=None,
         measured=tuple(np.asarray(m) for m in measured),  # type: ignore[arg-type]
-        history=np.concatenate([_told(first, "structure"), _told(second, "label")], axis=1),
+        history=np.concatenate(
+            [history_of(first, "structure"), history_of(second, "label")], axis=1
+        ),
         heldout=evaluate_heldout(trainer, problem, jnp.asarray(vectors)),
         interrupted=second.interrupted,
     )
@@ -113,9 +112,9 @@ def _train_jointly(
     stage = joint(data)
     trainer, problem = by(stage.trainer, stage.problem)
     stage = Assembled(problem, trainer, stage.plan)
-    found = _stage(data, stage, "training", then=[measure, evaluate_heldout])
+    found = run_stage(data, stage, "training", then=[measure, evaluate_heldout])
     measured = measure(trainer, problem, jnp.asarray(found.vectors))
-    _forget(data, "training", interrupted=found.interrupted)
+    forget_checkpoints(data, "training", interrupted=found.interrupted)
     return Learned(
         trainer=trainer,
         problem=problem,
@@ -133,72 +132,3 @@ def _train_jointly(
 def _split(sizes: Sizes, vectors: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Weights of the networks that saw all sources, and of those that left some out."""
     return jax.vmap(lambda vector: split_folds(sizes, vector))(vectors)
-
-
-def best_of_members(found: Trained, data: Data) -> NDArray[np.float32]:
-    """For all members of a sample the encoder and decoder of the one that reconstructs best.
-
-    So E is one quantity, with one set of coordinates.
-    """
-    members = len(data.seeds)
-    best = [
-        first + int(np.argmin(found.losses[first : first + members]))
-        for first in range(0, data.n_lanes, members)
-    ]
-    return np.repeat(found.vectors[best], members, axis=0)
-
-
-def _stage(
-    data: Data,
-    stage: Assembled,
-    name: str,
-    then: Sequence[Callable],
-    start: NDArray | None = None,
-) -> Trained:
-    settings, seeds = data.settings, data.seeds
-    keys = jnp.stack([jax.random.key(s) for _ in data.samples for s in seeds])
-    checkpoint = Checkpoint.open(
-        *(_checkpoint_path(settings, name), stage.trainer, stage.plan, stage.problem, seeds)
-    )
-    with progress(stage.plan.max_epochs, name, settings.verbose) as bar:
-
-        def show(epoch: int, loss: float) -> None:
-            bar.update(epoch, validation=loss)
-
-        return train(
-            *(stage.trainer, stage.problem, keys, stage.plan, checkpoint),
-            on_progress=show,
-            then=then,
-            start=start,
-            warns=name != "structure",  # without a label stage there is no model to keep
-        )
-
-
-def _checkpoint_path(settings: Settings, stage: str) -> str | None:
-    """The user's file; the second stage has one of its own beside it."""
-    path = settings.checkpoint
-    return f"{path}.label" if path is not None and stage == "label" else path
-
-
-def _forget(data: Data, *stages: str, interrupted: bool) -> None:
-    """Remove the checkpoints of a training that has come to its end."""
-    for stage in stages:
-        checkpoint = Checkpoint.open(_checkpoint_path(data.settings, stage))
-        if checkpoint is not None and not interrupted:
-            checkpoint.remove()
-
-
-def _told(found: Trained, stage: str) -> NDArray:
-    """The history of a stage, with NaN for the terms that it does not have."""
-    absent = {"structure": (0, 3, 4), "label": (2, 3, 4)}[stage]
-    history = found.history.copy()
-    history[..., absent] = np.nan
-    return history
-
-
-def member_seeds(settings: Settings) -> list[int]:
-    """One seed for each member of the ensemble."""
-    return [
-        int(np.random.SeedSequence([settings.random_state, m]).generate_state(1)[0])
-        for m in range(settings.n_members)
-    ]
