@@ -8,6 +8,7 @@ from jax.flatten_util import ravel_pytree
 from test_paper_statements import fitted, simulated
 
 from dapdag.data import chunks
+from dapdag.data.bounds import OPEN
 from dapdag.data.columns import Discrete, Standardised, learn_feature
 from dapdag.data.layout import sizes_of
 from dapdag.data.sample import Sample
@@ -79,6 +80,7 @@ def make_model(classes=False, **formulation):
         combination=Combination.of_networks(1.0),
         effects=None,
         label_range=(-3.0, 3.0),
+        label_bounds=OPEN,
         calibration=calibration_of(table.label),
         score_errors=ScoreErrors.none(table.label.kind),
         worst_source_loss=np.full(len(table.features), np.inf),

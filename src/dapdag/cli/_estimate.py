@@ -61,7 +61,7 @@ def show_cost(study: Study, model: Any = None, fits: int = 1) -> None:
     seconds, free = found.seconds * fits, free_memory()
     print_lines(
         f"Expected: about {_duration(seconds)} of processor time and {found.memory / 2**30:.1f} "
-        f"GiB of memory; up to {_duration(found.compilation)} more to compile for a new shape."
+        f"GiB of memory;\n  up to {_duration(found.compilation)} more to compile for a new shape."
     )
     if seconds > LONG and columns >= MANY_COLUMNS:
         say(

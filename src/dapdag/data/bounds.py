@@ -44,8 +44,10 @@ def label_bounds(given: Any, labels: NDArray[np.float64]) -> Bounds:
     if not isinstance(bounds, str):
         return bounds
     known = labels[~np.isnan(labels)]
-    near = (known >= 0) & (known < NEAR_ZERO * known.std())
-    return (0.0, np.inf) if known.min() >= 0 and near.sum() >= ENOUGH_NEAR else OPEN
+    if known.min() < 0 or not known.max():
+        return OPEN
+    known = known / known.max()  # squares of very large or small labels are no numbers
+    return (0.0, np.inf) if (known < NEAR_ZERO * known.std()).sum() >= ENOUGH_NEAR else OPEN
 
 
 def refuse_labels_outside(sample: Sample, given: Any) -> None:

@@ -50,7 +50,7 @@ class Settings:
     steps: str | int = "size"
     alternating: bool = False
     n_draws: int = 32
-    label_bounds: Any = None
+    label_bounds: Any = "auto"
     checkpoint: str | None = None
     random_state: Any = 0
     verbose: int = 0
