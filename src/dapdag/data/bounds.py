@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..model.constants import ENOUGH_NEAR, NEAR_ZERO
 from .sample import Sample
 
 Bounds = tuple[float, float]
 OPEN: Bounds = (-np.inf, np.inf)
-# "auto": labels that go on below 0 would put about as many just below it as just above. With so
-# many within a tenth of a standard deviation above 0 the chance of none below is 2⁻²⁰.
-NEAR_ZERO, ENOUGH_NEAR = 0.1, 20
 
 
 def checked_bounds(given: Any) -> Bounds | str:

@@ -14,7 +14,7 @@ from scipy.special import expit
 from scipy.stats import t as t_distribution
 
 from ..data.layout import Encoded
-from ..model.constants import LEAST_PROBABILITY
+from ..model.constants import LEAST_PROBABILITY, LINEAR
 from .expected_scores import Prediction, expected_scores
 from .fitted import FittedModel
 from .labels import SiteVariation, link
@@ -22,8 +22,6 @@ from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at
 from .recalibration import all_classes
 
 Array = NDArray[np.float64]
-# Log-odds of a probability below this are not linear in it over its spread.
-LINEAR = 0.02
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,14 @@ WEIGHT_PRIOR = 10.0
 FEWEST_OWN, OWN_FOLDS, OWN_FUNCTIONS, OWN_ERRORS = 50, 5, 128, 2.0
 OWN_SPREADS = (0.01, 0.1, 1.0, 10.0)
 
+# Probabilities closer than this to 0 or 1 count as if they were there when their variance is put
+# on the scale of log-odds, which is not linear in them over their spread. Not measured.
+LINEAR = 0.02
+# `label_bounds="auto"`: labels that go on below 0 would put about as many just below it as just
+# above. With so many within a tenth of a standard deviation above 0 the chance of none below is
+# 2⁻²⁰. Not measured.
+NEAR_ZERO, ENOUGH_NEAR = 0.1, 20
+
 # E at a new site.
 
 # A posterior whose standard deviation is below this share of the spread of the sources' E adds no
