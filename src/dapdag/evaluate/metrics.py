@@ -1,18 +1,19 @@
 """Scores of one target domain, each a number or the reason why there is none."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
-from sklearn.metrics import average_precision_score, r2_score, roc_auc_score
+from sklearn.metrics import average_precision_score
 
 from dapdag.evaluate.prediction import COVERAGE, ClassPrediction, NumberPrediction
+from dapdag.inference import scores
+from dapdag.inference.scores import over_rows
 
 Array = NDArray[np.float64]
-# A probability of 0 for what happened would be an infinite loss.
-SMALLEST_PROBABILITY = 1e-15
 
 
 @dataclass(frozen=True)
@@ -131,45 +132,43 @@ def class_scores(
 
     With two classes AUC, APR and calibration are those of the second one. With more, AUC and APR
     are means over the classes against the rest, and calibration is the mean absolute difference.
-    The Brier score is the mean over classes, which for two is the usual one. A class that the
-    sources do not have counts as predicted with probability 0.
+    The Brier score of two classes is the squared error of one of them, of more the sum over all. A
+    class that the sources do not have counts as predicted with probability 0.
     """
     classes = np.unique(np.concatenate([np.asarray(predicted.classes, object), y.astype(object)]))
     probability = np.zeros((len(y), len(classes)))
     probability[:, np.searchsorted(classes, predicted.classes)] = predicted.probability
-    happened = y.astype(object)[:, None] == classes
-    scored = [1] if len(classes) == 2 else range(len(classes))
-    likelihood = np.clip(probability[happened], SMALLEST_PROBABILITY, 1.0)
-    difference = _mean(probability, weight) - _mean(happened, weight)
-    rows = happened, probability, weight
+    label = np.searchsorted(classes, y.astype(object))
+    happened = label[:, None] == np.arange(len(classes))
+    difference = over_rows(probability.T, weight) - over_rows(happened.T, weight)
+    two = len(classes) == 2
+    counted = happened if weight is None else happened[weight > 0]
+    split = np.flatnonzero(counted.any(0) & ~counted.all(0)).tolist()
+    split = [k for k in split if k == 1] if two else split
+    about = probability, label[None].astype(float), weight
     return {
-        "log_loss": Score(float(-_mean(np.log(likelihood), weight))),
-        "auc": _one_against_rest(roc_auc_score, *rows, scored),
-        "apr": _one_against_rest(average_precision_score, *rows, scored),
-        "brier": Score(float(_mean((probability - happened) ** 2, weight).mean())),
-        "calibration": Score(
-            float(difference[1]) if len(classes) == 2 else float(np.abs(difference).mean())
+        "log_loss": Score(float(scores.log_loss(*about)[0])),
+        "auc": _mean_over(split, lambda k: _area(probability[:, k], happened[:, k], weight)),
+        "apr": _mean_over(
+            split,
+            lambda k: average_precision_score(
+                happened[:, k], probability[:, k], sample_weight=weight
+            ),
         ),
+        "brier": Score(float(scores.brier(*about)[0])),
+        "calibration": Score(float(difference[1] if two else np.abs(difference).mean())),
     }
 
 
-def _mean(values: NDArray, weight: Array | None) -> NDArray:
-    """Mean over rows, weighted where there are weights."""
-    if weight is None:
-        return np.asarray(values.mean(0))
-    return np.asarray(np.average(values, axis=0, weights=weight))
+def _area(score: Array, positive: NDArray, weight: Array | None) -> float:
+    return float(scores.area_under_roc(score, positive[None], weight)[0])
 
 
-def _one_against_rest(
-    score, happened: NDArray, probability: Array, weight: Array | None, scored
-) -> Score:
+def _mean_over(classes: Sequence[int], score: Callable[[int], float]) -> Score:
     """Mean over the classes that some rows of the target have and some have not."""
-    counted = happened if weight is None else happened[weight > 0]
-    split = [k for k in scored if 0 < counted[:, k].sum() < len(counted)]
-    if not split:
+    if not classes:
         return undefined("the target has one class only")
-    found = [score(happened[:, k], probability[:, k], sample_weight=weight) for k in split]
-    return Score(float(np.mean(found)))
+    return Score(float(np.mean([score(k) for k in classes])))
 
 
 def number_scores(
@@ -180,22 +179,22 @@ def number_scores(
     `weight` says how much each row counts.
     """
     error = y - predicted.mean
-    scores = {
+    found = {
         "r2": _r2(y, predicted.mean, weight),
-        "rmse": Score(float(np.sqrt(_mean(error**2, weight)))),
+        "rmse": Score(float(scores.rmse(predicted.mean[:, None], y[None], weight)[0])),
         "nll": undefined("the method gives no standard deviation"),
         "coverage": undefined("the method gives no interval"),
         "width": undefined("the method gives no interval"),
     }
     if predicted.std is not None and predicted.std.min() <= 0:
-        scores["nll"] = undefined("a predicted standard deviation is 0")
+        found["nll"] = undefined("a predicted standard deviation is 0")
     elif predicted.std is not None:
-        scores["nll"] = Score(float(-_mean(norm.logpdf(error, scale=predicted.std), weight)))
+        found["nll"] = Score(float(-over_rows(norm.logpdf(error, scale=predicted.std), weight)))
     if predicted.interval is not None:
         low, high = predicted.interval.T
-        scores["coverage"] = Score(float(_mean((low <= y) & (y <= high), weight)))
-        scores["width"] = Score(float(_mean(high - low, weight)))
-    return scores
+        found["coverage"] = Score(float(over_rows((low <= y) & (y <= high), weight)))
+        found["width"] = Score(float(over_rows(high - low, weight)))
+    return found
 
 
 def _r2(y: NDArray, mean: Array, weight: Array | None) -> Score:
@@ -205,4 +204,4 @@ def _r2(y: NDArray, mean: Array, weight: Array | None) -> Score:
         return undefined("the target has one labelled row only")
     if np.ptp(y) == 0:
         return undefined("the label is constant in the target")
-    return Score(float(r2_score(y, mean, sample_weight=weight)))
+    return Score(float(scores.r2(mean[:, None], y[None], weight)[0]))

@@ -25,13 +25,10 @@ from ..data.layout import encode
 from ..inference.environment import environment_of
 from ..inference.fitted import FittedModel
 from ..inference.row_evidence import feature_residuals, row_evidence
+from ..model.constants import TRACK_LEVEL, TRACK_PERMUTATIONS, TRACK_ROWS
 from .periods import Periods, cut_into_periods
 
 Array = NDArray[np.float64]
-PERMUTATIONS = 499
-# Rows that take part: more are thinned out evenly in time.
-MOST_ROWS = 20_000
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +58,13 @@ class Track:
     @property
     def moved(self) -> bool:
         """Whether the hypothesis that nothing moved is rejected at 5 %."""
-        return self.p_value < LEVEL
+        return self.p_value < TRACK_LEVEL
 
     @property
     def moving(self) -> list[Hashable]:
         """The components that moved, the clearest first."""
         found = self.components.sort_values("p_value", kind="stable")
-        return list(found.index[found["p_value"] < LEVEL])
+        return list(found.index[found["p_value"] < TRACK_LEVEL])
 
     def sentence(self) -> str:
         """The finding in words.
@@ -91,7 +88,7 @@ def track(
     time: Any,
     *,
     periods: int | str | None = None,
-    permutations: int = PERMUTATIONS,
+    permutations: int = TRACK_PERMUTATIONS,
     random_state: int = 0,
 ) -> Track:
     """E and features of one site over time, and a test of whether it moved.
@@ -144,7 +141,7 @@ def track(
     frame = as_frame(model, X, reset=False)
     warn_of_unknown_values(fitted.table, frame)
     cut = cut_into_periods(time, len(frame), periods)
-    rows = cut.thinned(MOST_ROWS)
+    rows = cut.thinned(TRACK_ROWS)
     code = cut.code[rows]
     data = encode(fitted.table, *fitted.table.encode(frame.iloc[rows]), None)
     with compilation_cache():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-ROWS_PER_PERIOD, FEWEST_PERIODS, MOST_PERIODS = 100, 2, 12
+from ..model.constants import FEWEST_PERIODS, MOST_PERIODS, PERIOD_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def cut_into_periods(time: Any, n_rows: int, periods: int | str | None) -> Perio
 
 def _count(periods: int | None, n_rows: int) -> int:
     if periods is None:
-        return int(np.clip(n_rows // ROWS_PER_PERIOD, FEWEST_PERIODS, MOST_PERIODS))
+        return int(np.clip(n_rows // PERIOD_ROWS, FEWEST_PERIODS, MOST_PERIODS))
     if not 2 <= periods <= n_rows:
         raise ValueError(f"periods must lie between 2 and the {n_rows} rows, not {periods}")
     return int(periods)

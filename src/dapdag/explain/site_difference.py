@@ -26,13 +26,15 @@ from ..data.layout import Encoded, take
 from ..inference.prediction import SiteEstimate, score_rows
 from ..inference.recalibration import all_classes
 from ..inference.site import KnownSite
+from ..model.constants import (
+    DIFFERENCE_ORDERS,
+    DIFFERENCE_RESAMPLES,
+    DIFFERENCE_ROWS,
+    EXACT_PARTS,
+)
 
 Array = NDArray[np.float64]
 CASE_MIX, ENVIRONMENT, LABEL, WEIGHTS = "case mix", "E", "label", "weights"
-# With more parts orders are drawn at random: the sum stays exact, each part has an error.
-MOST_PARTS, RANDOM_ORDERS = 7, 64
-# Rows of a site that are scored, and bootstrap samples of them.
-ROWS, RESAMPLES = 512, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,7 @@ class _Values:
     def __init__(self, known: Sequence[KnownSite], column: int | None) -> None:
         self.model, self.column = known[0].model, column
         self.estimates = [one.estimate for one in known]
-        self.rows = [one.evidence.kept.head(ROWS) for one in known]
+        self.rows = [one.evidence.kept.head(DIFFERENCE_ROWS) for one in known]
         self.parts = self._parts()
         self._scores: dict[int, Array] = {}
 
@@ -222,7 +224,7 @@ class _Values:
     def bootstrap(self, weights: dict[tuple[int, int], Array], rng: np.random.Generator) -> Array:
         """Standard deviation of the contributions over resampled rows of both sites."""
         drawn = []
-        for _ in range(RESAMPLES):
+        for _ in range(DIFFERENCE_RESAMPLES):
             pick = [rng.integers(len(rows.values), size=len(rows.values)) for rows in self.rows]
             mean = {c: float(s[pick[c & 1]].mean()) for c, s in self._scores.items()}
             total = np.zeros(len(self.parts))
@@ -233,8 +235,8 @@ class _Values:
 
 
 def _filled(rows: Encoded) -> Encoded:
-    """Rows repeated up to `ROWS`: every coalition is one call of one compiled size."""
-    return take(rows, np.resize(np.arange(len(rows.values)), ROWS))
+    """Rows repeated up to `DIFFERENCE_ROWS`: every coalition is one call of one compiled size."""
+    return take(rows, np.resize(np.arange(len(rows.values)), DIFFERENCE_ROWS))
 
 
 def shapley_values(found: Any, n: int, rng: np.random.Generator) -> dict[tuple[int, int], Array]:
@@ -250,7 +252,7 @@ def shapley_values(found: Any, n: int, rng: np.random.Generator) -> dict[tuple[i
             found.scores(coalition)
         weights.setdefault(pair, np.zeros(n))[part] += share
 
-    if n <= MOST_PARTS:
+    if n <= EXACT_PARTS:
         for part in range(n):
             others = [k for k in range(n) if k != part]
             for size in range(n):
@@ -258,10 +260,10 @@ def shapley_values(found: Any, n: int, rng: np.random.Generator) -> dict[tuple[i
                 for subset in itertools.combinations(others, size):
                     add(part, sum(1 << k for k in subset), share)
         return weights
-    orders = [rng.permutation(n) for _ in range(RANDOM_ORDERS // 2)]
+    orders = [rng.permutation(n) for _ in range(DIFFERENCE_ORDERS // 2)]
     for order in [*orders, *(o[::-1] for o in orders)]:
         before = 0
         for part in order.tolist():
-            add(part, before, 1.0 / RANDOM_ORDERS)
+            add(part, before, 1.0 / DIFFERENCE_ORDERS)
             before |= 1 << part
     return weights

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import rankdata
 from scipy.stats import t as t_distribution
 
-from ..model.constants import LEAST_PROBABILITY, SCORE_DRAWS, SCORE_SOURCES, SCORE_VARIATION
+from ..model.constants import AUC_ENDS, SCORE_DRAWS, SCORE_SOURCES, SCORE_VARIATION
+from .scores import auc, brier, log_loss, r2, rmse
 
 Array = NDArray[np.float64]
-_ENDS = 1e-3  # of an AUC: farther out its log-odds say nothing
 
 
 @dataclass(frozen=True)
@@ -58,51 +57,12 @@ class Score:
     falls: bool = False  # g falls with the score
 
 
-def auc(mean: Array, labels: Array) -> Array:
-    """Area under the ROC curve, of more than two classes the mean over them: each against the rest.
-
-    NaN where a class, or its opposite, has no row.
-    """
-    n, width = mean.shape
-    found = []
-    for k in range(1 if width == 2 else 0, width):
-        is_k = (labels == k).astype(float)
-        count = is_k.sum(1)
-        above = is_k @ rankdata(mean[:, k]) - count * (count + 1) / 2
-        pairs = count * (n - count)
-        found.append(np.divide(above, pairs, out=np.full(len(labels), np.nan), where=pairs > 0))
-    return np.asarray(np.mean(found, axis=0))
-
-
-def log_loss(mean: Array, labels: Array) -> Array:
-    logs = np.log(np.clip(mean, LEAST_PROBABILITY, 1.0))
-    return np.asarray(-logs[np.arange(len(mean)), labels.astype(int)].mean(1))
-
-
-def brier(mean: Array, labels: Array) -> Array:
-    """Brier score: of two classes the squared error of one of them, else the sum over all."""
-    square = (mean**2).sum(1)
-    chosen = mean[np.arange(len(mean)), labels.astype(int)]
-    total = (square - 2 * chosen + 1.0).mean(1)
-    return np.asarray(total / 2 if mean.shape[1] == 2 else total)
-
-
-def r2(mean: Array, labels: Array) -> Array:
-    spread = labels.var(1)
-    error = ((labels - mean[:, 0]) ** 2).mean(1)
-    return np.asarray(1.0 - error / np.maximum(spread, 1e-12))
-
-
-def rmse(mean: Array, labels: Array) -> Array:
-    return np.asarray(np.sqrt(((labels - mean[:, 0]) ** 2).mean(1)))
-
-
 def _log(x: Array) -> Array:
     return np.asarray(np.log(np.maximum(x, 1e-9)))
 
 
 CLASSES = {
-    "auc": Score(auc, lambda x: logit(np.clip(x, _ENDS, 1 - _ENDS)), expit),
+    "auc": Score(auc, lambda x: logit(np.clip(x, AUC_ENDS, 1 - AUC_ENDS)), expit),
     "log_loss": Score(log_loss, _log, np.exp),
     "brier": Score(brier, _log, np.exp),
 }

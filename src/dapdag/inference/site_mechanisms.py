@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from ..data.chunks import padded
-from ..model.constants import EFFECT_DOF, EFFECT_ROWS
+from ..model.constants import EFFECT_DOF, EFFECT_ROWS, TURNED
 from .experts import evaluate_slots, label_support
 from .fitted import FittedModel
 from .graph_expert import EffectPrior, expect, relative_effects
@@ -24,8 +24,6 @@ from .site_effects import Effects, SlotRows
 Array = NDArray[np.float64]
 COLUMNS = ("role", "effect", "effect_sd", "turned", "shift", "shift_sd", "unit")
 UNITS = {"continuous": "sd", "binary": "log-odds", "categorical": "log-odds"}
-# An effect has turned where it is negative beyond this one-sided level of chance.
-TURNED = 0.05
 
 
 @dataclass(frozen=True)

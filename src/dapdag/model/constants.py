@@ -22,6 +22,9 @@ TAIL = 0.01
 # One more knot at either end, this far out in normal scores; cells farther out are clipped to it.
 # Not measured.
 TAIL_REACH = 1.0
+# Up to so many columns a product with the one-hot matrix of their variables is faster than an
+# indexed sum, which is linear in the columns. Not measured.
+NARROW_COLUMNS = 64
 # Levels of a categorical column with an input of their own; the rest share one. Not measured.
 MOST_LEVELS = 30
 # In columns of more than RARE_BELOW rows, levels of fewer than RARE_ROWS rows count as rare.
@@ -132,6 +135,10 @@ DISAGREEMENT = 3.0, 0.02
 # Complete rows of a site that this takes: a correlation over fewer says little. Not measured.
 REFEREE_ROWS = 30
 
+# An effect of the label has turned where it is negative beyond this one-sided level of chance. Not
+# measured: the usual level.
+TURNED = 0.05
+
 # Held-out rows.
 
 # With fewer residuals the learned noise scale is kept. Not measured.
@@ -178,6 +185,9 @@ VARIATION_SOURCES = 2
 # of a score's error (of log-odds of AUC, of logarithms of the others) that counts like that many
 # left-out sources. Measured by: benchmarks/sites.py scores.
 SCORE_DRAWS, SCORE_SOURCES, SCORE_VARIATION = 200, 2, 0.01
+# An AUC is clipped to this distance from 0 and 1: farther out its log-odds say nothing.
+# Not measured.
+AUC_ENDS = 1e-3
 # Nats that a change of the experts' weights by 1 costs: what the left-out sources count for.
 WEIGHT_PRIOR = 10.0
 # Labels from which a site's own fit is tried, folds that judge it, random Fourier features beside
@@ -223,3 +233,18 @@ NOVELTY_PSEUDO_ROWS, NOVELTY_ROWS = 10, 1024
 IMPUTE_GRID, IMPUTE_SWEEPS = np.linspace(-2.5, 2.5, 16), 3
 # Rows of the sources over which edge strengths are averaged. Not measured.
 STRENGTH_ROWS = 256
+
+# Why a site differs, and whether it has moved.
+
+# Parts of a difference whose orders are all gone through; of more parts orders are drawn at random:
+# the sum stays exact, each part has an error. Not measured: 2⁷ predictions.
+EXACT_PARTS, DIFFERENCE_ORDERS = 7, 64
+# Rows of a site that are scored, and bootstrap samples of them. Not measured.
+DIFFERENCE_ROWS, DIFFERENCE_RESAMPLES = 512, 200
+# Permutations of the times of rows, and level of the test whether a site has moved. The p-value has
+# a standard error of .01 at the level. Measured by: benchmarks/sites.py drift.
+TRACK_PERMUTATIONS, TRACK_LEVEL = 499, 0.05
+# Rows that take part in that test: more are thinned out evenly in time. Not measured.
+TRACK_ROWS = 20_000
+# Rows of a period, and how many periods there are at least and at most. Not measured.
+PERIOD_ROWS, FEWEST_PERIODS, MOST_PERIODS = 100, 2, 12

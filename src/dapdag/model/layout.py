@@ -11,7 +11,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-NARROW_COLUMNS = 64
+from .constants import NARROW_COLUMNS
 
 
 class Layout(eqx.Module):

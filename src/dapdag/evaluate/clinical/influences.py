@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from dapdag.evaluate.clinical.estimates import Array, Influence
-from dapdag.evaluate.metrics import SMALLEST_PROBABILITY
+from dapdag.inference.scores import SMALLEST_PROBABILITY
 
 
 def c_statistic(y: Array, p: Array) -> Influence:
