@@ -56,6 +56,17 @@ def test_roles_of_columns() -> None:
     assert isinstance(study.X["stage"].dtype, pd.CategoricalDtype)
 
 
+def test_a_column_that_names_rows_may_be_their_group_and_nothing_else() -> None:
+    frame = table(patient=[f"p{k // 2}" for k in range(N)], visit=range(N))
+    study = prepared(frame, ids=["patient", "visit"], group="patient")
+    assert list(study.X) == ["age", "sex", "stage"]
+    assert study.group is not None and len(set(study.group)) == N // 2
+    assert "'site' is given to both --domain and --id" in refusal(frame, ids=["site"])
+    assert "'patient' is given to both --group and --drop" in refusal(
+        frame, ids=["patient"], drop=["patient"], group="patient"
+    )
+
+
 @pytest.mark.parametrize(
     "label, task",
     [

@@ -13,16 +13,19 @@ from dapdag.io.columns import clean_numbers
 from dapdag.io.reading import Rows
 
 
-def check_roles(rows: Rows, roles: Mapping[str, str | None], dropped: Collection[str]) -> None:
-    """Every column that an option names is there, and has one role."""
+def check_roles(
+    rows: Rows, roles: Mapping[str, str | None], left_out: Mapping[str, Collection[str]]
+) -> None:
+    """Every column that an option names is there, and has one role; `left_out` are those that an
+    option leaves out."""
     taken: dict[str, str] = {}
     for option, column in roles.items():
         if column is None:
             continue
         require_column(rows, column, option)
-        other = "--drop" if column in dropped else taken.get(column)
-        if other is not None:
-            first, second = (option, other) if other == "--drop" else (other, option)
+        other = next((o for o, columns in left_out.items() if column in columns), None)
+        first, second = (taken.get(column), option) if other is None else (option, other)
+        if first is not None:
             raise ValueError(f"column {column!r} is given to both {first} and {second}: choose one")
         taken[column] = option
 

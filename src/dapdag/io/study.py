@@ -124,6 +124,7 @@ def prepare_study(
     unlabelled: Rows | None = None,
     categorical: Collection[str] = (),
     drop: Collection[str] = (),
+    ids: Collection[str] = (),
     weight: str | None = None,
     group: str | None = None,
     task: Literal["auto", "regression", "classification"] = "auto",
@@ -145,7 +146,9 @@ def prepare_study(
     categorical : collection of str, default=()
         Columns whose numbers are codes.
     drop : collection of str, default=()
-        Columns to leave out; wildcards are allowed, also in `categorical`.
+        Columns to leave out; wildcards are allowed, also in `categorical` and `ids`.
+    ids : collection of str, default=()
+        Columns that name rows: left out too. One of them may be the group.
     weight : str, optional
         Column that says how much a row counts.
     group : str, optional
@@ -179,9 +182,10 @@ def prepare_study(
     targets = [clean(name) for name in targets]
     dropped = expand(drop, names, "--drop", rows.name)
     codes = expand(categorical, names, "--categorical", rows.name)
+    naming = expand(ids, names, "--id", rows.name)
     roles = {"--label": label, "--domain": domain, "--weight": weight, "--group": group}
-    check_roles(rows, roles, dropped)
-    features = [name for name in names if name not in {*roles.values(), *dropped}]
+    check_roles(rows, roles, {"--drop": dropped, "--id": [n for n in naming if n != group]})
+    features = [name for name in names if name not in {*roles.values(), *dropped, *naming}]
 
     site = site_labels(rows, domain)
     is_target = _chosen(site, targets)
