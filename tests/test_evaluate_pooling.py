@@ -106,6 +106,8 @@ class TestDecisionCurve:
         # At 0.05 everyone is treated, at 0.95 no one.
         assert useful_thresholds(curve) == (0.25, 0.75)
         assert useful_thresholds(decision_curve(self.y, np.full(8, 0.5))) is None
+        # One threshold alone, where the curve crosses by chance, is no range.
+        assert useful_thresholds(decision_curve(self.y, self.p, (0.05, 0.5, 0.95))) is None
 
     def test_needs_both_outcomes(self):
         with pytest.raises(ValueError, match="same in all rows"):
