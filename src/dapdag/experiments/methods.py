@@ -53,7 +53,7 @@ def usable(names: Iterable[str], task: str) -> list[str]:
 
 def left_out(names: Iterable[str], runs: Iterable[Run]) -> list[str]:
     """Why methods that were asked for have no run, or none of a task: one sentence each."""
-    present = {(run.method, dict(run.setting).get("task")) for run in runs}
+    present = dict.fromkeys((run.method, dict(run.setting).get("task")) for run in runs)
     tasks = dict.fromkeys(task for _, task in present) or (None,)
     absent = [
         (name, task)

@@ -108,8 +108,8 @@ def _drawn(values: Any, about: Statistic) -> np.ndarray:
 def forest_ticks(limits: tuple[float, float], about: Statistic) -> list[float]:
     """Round numbers inside the limits; 1, 2 and 5 times powers of ten on a long axis of ratios."""
     low, high = limits
-    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high)) if about.is_ratio else []
-    for factors in ((1, 2, 5), (1,)):
+    for factors in ((1, 2, 5), (1,)) if about.is_ratio else ():
+        powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.log10(high))
         found = [float(p * f) for p in powers for f in factors if low <= p * f <= high]
         if 3 <= len(found) <= MOST_TICKS:
             return found

@@ -167,13 +167,14 @@ def _external(facts: Facts) -> str | None:
         return "Not done: no outcomes of a new site"
     said = []
     for target in found.targets:
-        tables = {name: found.of(found.best(), name).loc[target] for name in REPORTED[found.task]}
+        tables: dict[str, Any] = {n: found.of(found.best(), n) for n in REPORTED[found.task]}
+        rows: dict[str, Any] = {name: table.loc[target] for name, table in tables.items()}
         each = [
             f"{STATISTICS[name].title} {interval_text(row['estimate'], row['low'], row['high'])}"
-            for name, row in tables.items()
+            for name, row in rows.items()
         ]
-        rows = next(iter(tables.values()))["rows"]
-        said.append(f"{target} ({plural(int(rows), 'row')}): {', '.join(each)}")
+        count = plural(int(next(iter(rows.values()))["rows"]), "row")
+        said.append(f"{target} ({count}): {', '.join(each)}")
     return "; ".join(said)
 
 
