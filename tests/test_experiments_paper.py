@@ -66,6 +66,40 @@ def test_experiment_writes_its_files(name):
     assert len(RunLog(result.folder / "runs.jsonl").read()) == result.n_computed
 
 
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "distances"])
+def test_figures_say_which_way_is_better(name):
+    experiment = load(name)
+    axes = experiment.figure(outcome(name).rows, experiment.presets["tiny"]).axes
+    labels = [
+        ax.get_xlabel() + ax.get_ylabel() for ax in axes if ax.get_ylabel() or ax.get_xlabel()
+    ]
+    # How far apart two sites are is neither good nor bad.
+    scores = [label for label in labels if "|difference of E|" not in label or "rank" in label]
+    assert (
+        scores
+        and [label for label in scores if "better" not in label and "best" not in label] == []
+    )
+
+
+def test_the_line_of_no_effect_is_drawn_where_the_strength_is_0():
+    experiment = load("reversal")
+    parameters = replace(experiment.presets["tiny"], strengths=(1.0, 0.0, -1.0))
+    rows = pd.DataFrame(
+        [
+            {"task": t, "method": "mlp", "seed": 0, "strength": s, "metric": m, "value": 1.0}
+            for t, m in (("classification", "log_loss"), ("regression", "rmse"))
+            for s in parameters.strengths
+        ]
+    )
+    ax = experiment.figure(rows, parameters).axes[0]
+    vertical = [line.get_xdata()[0] for line in ax.lines if len(set(line.get_xdata())) == 1]
+    names = {
+        tick: label.get_text()
+        for tick, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    }
+    assert "0.0" in {names.get(x) for x in vertical}
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_experiment_has_the_presets_of_the_command_line(name):
     presets = load(name).presets

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..evaluate.metrics import lower_is_better, metric_title
 from ..plotting.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION, tidy
 from .methods import title
 from .statements import per_seed
@@ -51,6 +52,11 @@ def new_figure(n_rows: int, n_columns: int, width: float, height: float) -> tupl
     """A figure of that many panels, each of this size in inches; it needs no display."""
     figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def axis_title(metric: str) -> str:
+    """A metric's name and which way is better."""
+    return f"{metric_title(metric)} ({'lower' if lower_is_better(metric) else 'higher'} is better)"
 
 
 def means_over(
@@ -117,4 +123,4 @@ def shared_legend(figure: Figure, axes: Any, n_columns: int = 6) -> None:
     )
 
 
-__all__ = ["look", "means_over", "new_figure", "shared_legend", "tidy"]
+__all__ = ["axis_title", "look", "means_over", "new_figure", "shared_legend", "tidy"]

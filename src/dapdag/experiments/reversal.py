@@ -111,9 +111,12 @@ def figure(rows: pd.DataFrame, parameters: ReversalParameters) -> Figure:
     picture, axes = new_figure(1, len(parameters.tasks), 4.8, 3.8)
     for ax, task in zip(axes[0], parameters.tasks, strict=True):
         means_over(ax, _part(rows, task), LOSS[task], "strength")
-        ax.axvline(0.0, color="0.7", linewidth=0.8, zorder=0)
+        if 0.0 in parameters.strengths:  # strengths stand side by side, in their order
+            zero = sorted(parameters.strengths).index(0.0)
+            ax.axvline(zero, color="0.7", linewidth=0.8, zorder=0)
         ax.invert_xaxis()
-        tidy(ax, task.capitalize(), "strength of the effects at the target", TITLES[task])
+        height = f"{TITLES[task]}; lower is better"
+        tidy(ax, task.capitalize(), "strength of the effects at the target", height)
     shared_legend(picture, axes)
     return picture
 

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...baselines.registry import METHODS
-from ...evaluate.metrics import lower_is_better, metric_title
+from ...evaluate.metrics import metric_title
 from .. import methods
 from ..cases import (
     METRICS,
@@ -25,7 +25,7 @@ from ..cases import (
     score_runs,
     simulated,
 )
-from ..figures import means_over, new_figure, shared_legend, tidy
+from ..figures import axis_title, means_over, new_figure, shared_legend, tidy
 from ..runs import QUICK, TINY, Outcome, Parameters, Run
 from ..statements import Statement, better, mean_effect, per_seed
 from ..tables import method_table
@@ -33,7 +33,7 @@ from ..tables import method_table
 # The figure is the paper's; what a user would take instead stands in the table.
 IN_FIGURE = (*NETWORKS, "mdan-hard", "missforest")
 PRACTICE = ("boosting", "lightgbm", "forest", "linear")
-PEERS = tuple(name for name, method in METHODS.items() if method.kind == "peers")
+PEERS = tuple(name for name, method in METHODS.items() if method.kind in ("peers", "site-aware"))
 ADAPTATION = tuple(name for name in METHODS if name.startswith("skada"))
 
 
@@ -90,9 +90,7 @@ def figure(rows: pd.DataFrame, parameters: ComparisonParameters) -> Figure:
         part = rows[rows["task"] == task]
         shown = [m for m in dict.fromkeys(part["method"]) if m in (*IN_FIGURE, methods.ORACLE)]
         means_over(ax, part, metric, "n_sources", shown)
-        better = "lower" if lower_is_better(metric) else "higher"
-        height = f"{metric_title(metric)} ({better} is better)"
-        tidy(ax, f"{task.capitalize()}", "number of sources M", height)
+        tidy(ax, f"{task.capitalize()}", "number of sources M", axis_title(metric))
     shared_legend(picture, axes)
     return picture
 

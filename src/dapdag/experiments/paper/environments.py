@@ -122,7 +122,7 @@ def figure(rows: pd.DataFrame, parameters: EnvironmentParameters) -> Figure:
         )
     last = axes[0, -1]
     means_over(last, rows, "correlation", "n_sources")
-    tidy(last, "All seeds", "number of sources M", "correlation with the truth")
+    tidy(last, "All seeds", "number of sources M", "correlation with the truth (1 is best)")
     shared_legend(picture, axes)
     return picture
 

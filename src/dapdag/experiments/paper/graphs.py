@@ -185,11 +185,17 @@ def figure(rows: pd.DataFrame, parameters: GraphParameters) -> Figure:
     _lines(axes[0, 0], size, "shd", "n_variables")
     tidy(axes[0, 0], "Graph against d", "number of variables d", "SHD (lower is better)")
     _lines(axes[0, 1], size, "shd per edge", "n_variables")
-    tidy(axes[0, 1], "Relative to the edges", "number of variables d", "SHD / true edges")
+    tidy(
+        axes[0, 1],
+        "Relative to the edges",
+        "number of variables d",
+        "SHD / true edges (lower is better)",
+    )
     _lines(axes[0, 2], sources, "shd", "n_sources")
-    tidy(axes[0, 2], "Graph against M", "number of sources M", "SHD")
+    tidy(axes[0, 2], "Graph against M", "number of sources M", "SHD (lower is better)")
     _scatter(axes[0, 3], sources)
-    tidy(axes[0, 3], f"d = {parameters.variables_by_sources}", "SHD", "R² at the target")
+    title = f"Graph and prediction, d = {parameters.variables_by_sources}"
+    tidy(axes[0, 3], title, "SHD (lower is better)", "R² at the target (higher is better)")
     shared_legend(picture, axes)
     return picture
 

@@ -21,7 +21,7 @@ from ...evaluate.distances import describe_targets
 from ...evaluate.metrics import WORST_R2, lower_is_better, metric_title
 from .. import methods
 from ..cases import METRICS, Case, score_runs
-from ..figures import look, new_figure, shared_legend, tidy
+from ..figures import axis_title, look, new_figure, shared_legend, tidy
 from ..runs import QUICK, TINY, Outcome, Parameters, Row, Run
 from ..statements import Statement, mean_effect, slope
 from ..tables import markdown, mean_and_deviation
@@ -169,7 +169,7 @@ def figure(rows: pd.DataFrame, parameters: StudyParameters) -> Figure:
                 **{**look(str(name), [str(m) for m in means]), "linestyle": ""},
             )
         ax.set_xticks(range(len(means)), [str(s) for s in means.index], fontsize="small")
-        tidy(ax, "", "held-out study", metric_title(metric))
+        tidy(ax, "", "held-out study", axis_title(metric))
     shared_legend(picture, axes)
     return picture
 
