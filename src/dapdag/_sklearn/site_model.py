@@ -127,11 +127,9 @@ class SiteModel(MixedTableEstimator):
         label = site_label(model, y, len(frame))
         chunks = Chunks(model.table, frame)
         with compilation_cache():
-            if before is None:
-                evidence = gather(model, chunks, label)
-            else:
-                evidence = add_rows(model, before, chunks, label)
-            self.know(KnownSite(model, evidence))
+            own = chunks, label
+            found = gather(model, *own) if before is None else add_rows(model, before, *own)
+            self.know(KnownSite(model, found))
         self._tell(frame)
         return self
 
