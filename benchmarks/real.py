@@ -4,8 +4,10 @@
     python benchmarks/real.py --sets uci_heart sachs --set hidden=32 max_epochs=300
     python benchmarks/real.py --methods linear mlp dapdag-b --variant wide:hidden=32 --rows 500
     pip install -c constraints.txt -e '.[boosting]'
-    python benchmarks/real.py --rows 100 --methods linear boosting lightgbm lightgbm-sites \\
-        catboost catboost-sites gpboost gpboost-sites dapdag-b
+    python benchmarks/real.py --rows 100 --methods linear lightgbm peers site-aware dapdag-b
+
+A kind of methods, such as peers, stands for all of it; what cannot run here is left out, and why is
+said.
 
 Finished runs are appended to the file of --out, and a rerun goes on from there. The file records
 data and settings, not the code: after a change of the code, --again METHOD … runs it anew. A
@@ -48,7 +50,7 @@ def limited(data, rows):
 def estimators_for(task, arguments):
     """The methods asked for, ours with the settings of --set, and its variants."""
     found = {}
-    for method in arguments.methods:
+    for method in named(arguments.methods):
         if reason := registry.METHODS[method].lacks(task):
             print(f"left out: {reason}", file=sys.stderr)
             continue
@@ -60,6 +62,14 @@ def estimators_for(task, arguments):
         pairs = [*arguments.set, *(changes.split(",") if changes else [])]
         found[name] = registry.make(OURS, task).set_params(**settings(pairs))
     return found
+
+
+def named(methods):
+    """Names of methods, those of a kind in place of its name."""
+    found = []
+    for one in methods:
+        found += [name for name, method in registry.METHODS.items() if method.kind == one] or [one]
+    return list(dict.fromkeys(found))
 
 
 def settings(pairs):
@@ -171,7 +181,7 @@ def main(description, loaders, out, rows=None):
         "--methods",
         nargs="+",
         default=list(METHODS),
-        choices=list(registry.METHODS),
+        choices=[*registry.METHODS, *registry.KINDS],
         metavar="METHOD",
     )
     parser.add_argument("--targets", nargs="+", metavar="DOMAIN", help="only these domains")
@@ -215,7 +225,7 @@ def main(description, loaders, out, rows=None):
         report_set(evaluations[-1])
     if evaluations:
         variants = [v.partition(":")[0] for v in arguments.variant]
-        ours = [m for m in arguments.methods if m.startswith("dapdag")] + variants
+        ours = [m for m in named(arguments.methods) if m.startswith("dapdag")] + variants
         report_all(evaluations, ours)
 
 

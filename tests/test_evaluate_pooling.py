@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.stats import t
 
 pytest.importorskip("meta_analyze", reason="the extra 'clinical' is not installed")
 
@@ -41,10 +40,10 @@ def test_published_example():
     assert found.tau2 == pytest.approx(0.3132, abs=1e-4)
     assert found.i2 == pytest.approx(0.9222, abs=1e-4)
     assert (found.low, found.high) == pytest.approx((-1.1084, -0.3206), abs=1e-4)
-    # Higgins, Thompson and Spiegelhalter: t with k - 2 degrees of freedom.
-    error = (found.high - found.low) / 2 / t.ppf(0.975, 12)
-    half = t.ppf(0.975, 11) * np.sqrt(found.tau2 + error**2)
-    assert found.prediction_high == pytest.approx(found.estimate + half, abs=1e-4)
+    # Higgins, Thompson and Spiegelhalter, t with k - 2 degrees of freedom, worked by hand: the
+    # standard error is 0.39385 / 2.17881 = 0.18076; -0.7145 ± 2.20099 (0.31324 + 0.18076²)^½.
+    assert found.prediction_low == pytest.approx(-2.0090, abs=1e-4)
+    assert found.prediction_high == pytest.approx(0.5800, abs=1e-4)
     assert found.sites == 13
 
 
@@ -107,6 +106,8 @@ class TestDecisionCurve:
         # At 0.05 everyone is treated, at 0.95 no one.
         assert useful_thresholds(curve) == (0.25, 0.75)
         assert useful_thresholds(decision_curve(self.y, np.full(8, 0.5))) is None
+        # One threshold alone, where the curve crosses by chance, is no range.
+        assert useful_thresholds(decision_curve(self.y, self.p, (0.05, 0.5, 0.95))) is None
 
     def test_needs_both_outcomes(self):
         with pytest.raises(ValueError, match="same in all rows"):

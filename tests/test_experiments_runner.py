@@ -11,6 +11,7 @@ from joblib import parallel_config
 from matplotlib.figure import Figure
 
 from dapdag.evaluate.log import RunLog
+from dapdag.experiments.methods import usable
 from dapdag.experiments.runner import Result, run
 from dapdag.experiments.runs import Budget, Experiment, Outcome, Parameters, Run
 from dapdag.experiments.statements import mean_effect
@@ -56,6 +57,25 @@ EXPERIMENT = Experiment(
 @pytest.fixture(autouse=True)
 def _no_calls_yet():
     CALLS.clear()
+
+
+def test_methods_that_cannot_run_are_named_with_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr("dapdag.baselines.registry.find_spec", lambda package: None)
+
+    def of_both_tasks(parameters, seeds, names):
+        tasks = ("regression", "classification")
+        return [Run.of(m, s, task=t) for t in tasks for m in usable(names, t) for s in seeds]
+
+    asked = ["linear", "gpboost", "skada-jcpot"]
+    found = run(replace(EXPERIMENT, runs=of_both_tasks), tmp_path, methods=asked)
+    assert set(found.rows["method"]) == {"linear"}
+    assert found.left_out == (
+        "gpboost needs the package gpboost: pip install 'dapdag[boosting]'",
+        "skada-jcpot is for classification, not for regression",
+        "skada-jcpot needs the package skada: pip install 'dapdag[bench]'",
+    )
+    with pytest.raises(ValueError, match="no method to run; gpboost needs the package gpboost"):
+        run(replace(EXPERIMENT, runs=of_both_tasks), tmp_path, methods=["gpboost"])
 
 
 def go(folder: Path, **options) -> Result:

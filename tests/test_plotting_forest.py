@@ -7,13 +7,14 @@ from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("meta_analyze", reason="the extra 'clinical' is not installed")
 
-from dapdag.evaluate import leave_one_domain_out
+from dapdag.evaluate import STATISTICS, leave_one_domain_out
 from dapdag.plotting import (
     plot_calibration_curve,
     plot_decision_curve,
     plot_forest,
     style,
 )
+from dapdag.plotting.forest import forest_limits, forest_ticks
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,31 @@ def test_text_of_the_forest_stays_in_the_figure(validation):
     ax.figure.canvas.draw()
     width = ax.figure.bbox.width
     assert all(text.get_window_extent().x1 <= width for text in ax.texts)
+
+
+def test_half_and_twice_the_expected_events_are_as_far_from_one(validation):
+    ax = plot_forest(validation, "oe_ratio")
+    assert ax.get_xscale() == "log"
+    ticks = [float(label.get_text()) for label in ax.get_xticklabels()]
+    low, high = ax.get_xlim()
+    assert len(ticks) > 1 and all(low <= t <= high for t in ticks) and 1.0 in ticks
+    assert plot_forest(validation, "calibration_slope").get_xscale() == "linear"
+
+
+@pytest.mark.parametrize(
+    "limits, ticks",
+    [((0.4, 2.6), [0.5, 1, 2]), ((0.9, 1.3), [0.9, 1, 1.1, 1.2, 1.3]), ((0.02, 90), [0.1, 1, 10])],
+)
+def test_ticks_of_a_ratio_are_round_numbers(limits, ticks):
+    assert forest_ticks(limits, STATISTICS["oe_ratio"]) == pytest.approx(ticks)
+
+
+def test_a_site_without_an_event_stays_on_the_axis(validation):
+    sites = validation.of("logistic", "oe_ratio").copy()
+    sites.loc["a", ["estimate", "low"]] = 0.0
+    pooled = validation.summary().loc[("logistic", "oe_ratio")]
+    low, high = forest_limits(sites, pooled, STATISTICS["oe_ratio"])
+    assert 0 < low < high < np.inf
 
 
 def test_forest_of_one_site():

@@ -74,7 +74,7 @@ def test_class_names_are_what_people_write() -> None:
         ((float("nan"), 0.5, 0.9), "0.50 to 0.90"),
         ((0.5, float("nan"), float("nan")), "0.50"),
         ((float("nan"),) * 3, "–"),
-        ((0.85, 0.0, 17996.58), "0.85 (0.00, 1.8e+04)"),
+        ((0.85, 0.0, 17996.58), "0.85 (0.00, 17,997)"),
     ],
 )
 def test_intervals_read_well(values, text):

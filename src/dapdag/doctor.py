@@ -13,7 +13,10 @@ from importlib import metadata
 from pathlib import Path
 
 NEEDED = ("jax", "jaxlib", "equinox", "numpy", "pandas", "scikit-learn", "safetensors")
-OPTIONAL = ("lightgbm", "POT", "skada", "causal-learn", "optax", "dask")
+OPTIONAL = (
+    *("statsmodels", "PyMetaAnalysis", "dcurves", "patsy"),
+    *("lightgbm", "POT", "skada", "causal-learn", "optax", "dask"),
+)
 OK, NOTE, BROKEN = "ok", "note", "broken"
 
 

@@ -87,8 +87,8 @@ def interval_text(estimate: float, low: float, high: float, decimals: int = 2) -
 
 
 def _plain(value: float, decimals: int) -> str:
-    """Fixed decimals; of large numbers three digits."""
-    return fixed(float(value), decimals) if not abs(value) >= 1000 else significant(value, 3)
+    """Fixed decimals; none of large numbers, whose thousands stand apart."""
+    return fixed(float(value), decimals) if not abs(value) >= 1000 else _minus(f"{value:,.0f}")
 
 
 def span(low: float, high: float) -> str:

@@ -81,9 +81,12 @@ def draw_forest(validation: Validation, path: Path, reference: str) -> None:
     from matplotlib import pyplot as plt
 
     from dapdag._runtime.files import atomic_write
-    from dapdag.plotting import plot_forest
+    from dapdag.plotting import plot_forest, style
 
-    figure: Any = plot_forest(validation, method=_own(validation.methods, reference)).figure
+    ax = plot_forest(validation, method=_own(validation.methods, reference))
+    title = f"{ax.get_title('left')}, each left out in turn"
+    ax.set_title(title, loc="left", fontsize="medium", color=style.INK)
+    figure: Any = ax.figure
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=150)
     plt.close(figure)

@@ -118,6 +118,8 @@ def _show(result: Result, name: str, quiet: bool) -> int:
     table = result.folder / TABLE
     if len(result.rows):
         typer.echo(table.read_text("utf-8"))
+    for reason in result.left_out:
+        say(f"{name}: left out: {reason}", "warning")
     for failure in result.failures:
         runs = f"{failure.runs[0].key} and {len(failure.runs) - 1} more"
         first = failure.runs[0].key if len(failure.runs) == 1 else runs

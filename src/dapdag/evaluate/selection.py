@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,7 @@ def select(
     scores: dict[str, Any] = {}
     skipped: list[str] = []
     started = time.perf_counter()
-    for candidate, estimator in candidates.items():
+    for k, (candidate, estimator) in enumerate(candidates.items(), start=1):
         spent = time.perf_counter() - started
         # A candidate takes about as long as the longest one so far.
         longest = max((row["seconds"] for row in rows), default=0.0)
@@ -131,7 +131,7 @@ def select(
         begun = time.perf_counter()
         found = leave_one_domain_out(
             {candidate: estimator},
-            data,
+            replace(data, name=f"{data.name}, {candidate} ({k} of {len(candidates)})"),
             metrics=[name],
             distances=False,
             n_jobs=n_jobs,

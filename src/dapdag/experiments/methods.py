@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..baselines import registry
-from .runs import Budget
+from .runs import Budget, Run
 
 ORACLE = "oracle"
 _TITLES = {ORACLE: "oracle"}
@@ -49,3 +49,21 @@ def usable(names: Iterable[str], task: str) -> list[str]:
         raise ValueError(f"unknown method(s) {unknown}: choose among {known}")
     here = {ORACLE, *registry.available(task)}
     return [n for n in names if n in here]
+
+
+def left_out(names: Iterable[str], runs: Iterable[Run]) -> list[str]:
+    """Why methods that were asked for have no run, or none of a task: one sentence each."""
+    present = dict.fromkeys((run.method, dict(run.setting).get("task")) for run in runs)
+    tasks = dict.fromkeys(task for _, task in present) or (None,)
+    absent = [
+        (name, task)
+        for name in names
+        for task in tasks
+        if name in registry.METHODS and (name, task) not in present
+    ]
+    reasons = [
+        registry.METHODS[name].lacks(one)
+        for name, task in absent
+        for one in (registry.TASKS if task is None else (str(task),))
+    ]
+    return [reason for reason in dict.fromkeys(reasons) if reason]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from .._runtime.progress import progress
+from .methods import left_out
 from .report import write_report
 from .runs import Compute, Experiment, Outcome, Parameters, Run
 from .store import Store, manifest_of
@@ -27,12 +28,16 @@ class Failure:
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of an experiment, where its files are, and what went wrong."""
+    """All rows of an experiment, where its files are, and what went wrong.
+
+    `left_out` has a sentence for each method that cannot run here.
+    """
 
     rows: pd.DataFrame
     folder: Path
     failures: tuple[Failure, ...]
     n_computed: int
+    left_out: tuple[str, ...] = ()
 
 
 def run(
@@ -77,9 +82,11 @@ def run(
     """
     chosen = parameters or _preset(experiment, preset)
     seeds = seeds_of(chosen) if seeds is None else seeds
-    wanted = experiment.runs(chosen, seeds, chosen.methods if methods is None else tuple(methods))
+    names = chosen.methods if methods is None else tuple(methods)
+    wanted = experiment.runs(chosen, seeds, names)
+    absent = left_out(names, wanted)
     if not wanted:
-        raise ValueError(f"{experiment.name}: no seed or no method to run")
+        raise ValueError("; ".join([f"{experiment.name}: no seed or no method to run", *absent]))
     store = Store.open(folder, manifest_of(experiment.name, preset, chosen), fresh)
     groups = grouped(store.missing(wanted), experiment)
     failures = _compute(
@@ -88,7 +95,8 @@ def run(
     rows = store.rows(wanted)
     if len(rows):
         write_report(experiment, chosen, rows, store)
-    return Result(rows, folder, tuple(failures), sum(map(len, groups)))
+    n_computed = sum(map(len, groups))
+    return Result(rows, folder, tuple(failures), n_computed, tuple(absent))
 
 
 def seeds_of(parameters: Parameters) -> range:

@@ -39,18 +39,24 @@ def decision_picture(curve: pd.DataFrame) -> Markup:
         return np.clip(values.to_numpy(dtype=float), *frame.y)
 
     t = curve["threshold"]
-    inside = curve["treat_all"] >= frame.y[0]
     marks = [
         band(frame, t, kept(curve["low"]), kept(curve["high"])),
-        polyline(frame, t[inside], curve["treat_all"][inside], "treat-all"),
+        *_inside(frame, t, curve["treat_all"], "treat-all"),
         polyline(frame, [0.0, 1.0], [0.0, 0.0], "diagonal"),
-        polyline(frame, t, kept(curve["net_benefit"]), "line"),
+        *_inside(frame, t, curve["net_benefit"], "line"),
     ]
     description = (
         "Decision curve: net benefit of treating by the model, of treating all and of treating "
         "none, over the threshold probability."
     )
     return chart(frame, marks, "threshold probability", "net benefit per row", description)
+
+
+def _inside(frame: Frame, x: pd.Series, y: pd.Series, class_: str) -> list[Markup]:
+    """The parts of a curve above the lower end of the frame."""
+    shown = (y >= frame.y[0]).to_numpy()
+    parts = np.split(np.arange(len(y)), np.flatnonzero(np.diff(shown)) + 1)
+    return [polyline(frame, x.iloc[k], y.iloc[k], class_) for k in parts if shown[k].all()]
 
 
 def band(frame: Frame, x: object, low: object, high: object) -> Markup:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._runtime.text import interval_text
+from .._runtime.text import interval_text, percent
 from ..evaluate.clinical.estimates import STATISTICS
-from ..plotting.forest import forest_limits
+from ..plotting.forest import forest_limits, forest_ticks
 from ..plotting.labels import shortened
 from .markup import Markup, tag
-from .svg import diamond, ticks
+from .svg import diamond
 
 WIDTH, STEP, TOP, BOTTOM = 640.0, 22.0, 26.0, 44.0
 # The axis lies between the names and the columns of numbers.
@@ -22,15 +22,17 @@ LONGEST_NAME = 22
 def forest(sites: pd.DataFrame, pooled: pd.Series, statistic: str) -> Markup:
     """One row per site (index), then the random-effects mean and the prediction interval."""
     about = STATISTICS[statistic]
-    limits = forest_limits(sites, pooled, about.null)
+    limits = forest_limits(sites, pooled, about)
+    ends = np.log(limits) if about.is_ratio else np.array(limits)
     height = TOP + STEP * (len(sites) + 2) + BOTTOM
     axis = TOP + STEP * (len(sites) + 2)
 
     def across(value: float) -> float:
         inside = float(np.clip(value, *limits))
-        return LEFT + (RIGHT - LEFT) * (inside - limits[0]) / (limits[1] - limits[0])
+        place = np.log(inside) if about.is_ratio else inside
+        return float(LEFT + (RIGHT - LEFT) * (place - ends[0]) / (ends[1] - ends[0]))
 
-    marks = [*_axis(limits, across, axis), _headings(sites)]
+    marks = [*_axis(forest_ticks(limits, about), across, axis), _headings(sites)]
     if about.null is not None:
         marks.append(_vertical(across(about.null), axis, "diagonal"))
     for k, (name, site) in enumerate(sites.iterrows()):
@@ -58,9 +60,9 @@ def _cell(row: Any) -> str:
     return interval_text(float(row["estimate"]), float(row["low"]), float(row["high"]))
 
 
-def _axis(limits: tuple[float, float], across: Any, axis: float) -> list[Markup]:
+def _axis(ticks: list[float], across: Any, axis: float) -> list[Markup]:
     marks = [tag("line", x1=LEFT, x2=RIGHT, y1=axis, y2=axis, class_="base")]
-    for t in ticks(limits, 5):
+    for t in ticks:
         marks.append(_vertical(across(t), axis, "grid"))
         marks.append(tag("text", f"{t:g}", x=across(t), y=axis + 15, class_="tick middle"))
     return marks
@@ -93,7 +95,7 @@ def _site(name: Any, site: Any, y: float, across: Any) -> list[Markup]:
 
 
 def _mean(pooled: Any, y: float, across: Any) -> list[Markup]:
-    i2 = "" if pd.isna(pooled["i2"]) else f"I² {pooled['i2']:.0%}"
+    i2 = "" if pd.isna(pooled["i2"]) else f"I² {percent(float(pooled['i2']))}"
     marks = _texts("mean over sites", i2, _cell(pooled), y)
     if np.isfinite(pooled["low"]):
         ends = {"x1": across(pooled["low"]), "x2": across(pooled["high"])}

@@ -40,13 +40,16 @@ def decision_curve(y: Array, p: Array, thresholds: tuple[float, ...] = THRESHOLD
 
 
 def useful_thresholds(curve: pd.DataFrame) -> tuple[float, float] | None:
-    """The longest range of thresholds at which the model beats treating all and treating none."""
+    """The longest range of thresholds at which the model beats treating all and treating none.
+
+    A single threshold between others is no range.
+    """
     best = curve[["treat_all", "treat_none"]].max(axis=1)
     better = (curve["net_benefit"] > best + 1e-12).to_numpy()
     thresholds = curve["threshold"].to_numpy(dtype=np.float64)
     starts = np.flatnonzero(better & ~np.concatenate([[False], better[:-1]]))
     ends = np.flatnonzero(better & ~np.concatenate([better[1:], [False]]))
-    if not len(starts):
+    if not (starts < ends).any():
         return None
     longest = int(np.argmax(thresholds[ends] - thresholds[starts]))
     return float(thresholds[starts[longest]]), float(thresholds[ends[longest]])

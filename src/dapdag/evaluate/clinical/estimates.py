@@ -55,6 +55,11 @@ class Statistic:
             return self.goal
         return {"logit": 0.5, "log(1 − x)": 0.0}.get(self.scale.name)
 
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is drawn on a logarithmic axis: half and twice as much are as far from 1."""
+        return self.goal == 1.0 and self.scale.name == "log"
+
 
 BINARY, NUMBERS = "classification", "regression"
 _IDENTITY, _LOG = SCALES["identity"], SCALES["log"]

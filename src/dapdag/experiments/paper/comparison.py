@@ -33,7 +33,7 @@ from ..tables import method_table
 # The figure is the paper's; what a user would take instead stands in the table.
 IN_FIGURE = (*NETWORKS, "mdan-hard", "missforest")
 PRACTICE = ("boosting", "lightgbm", "forest", "linear")
-PEERS = tuple(name for name, method in METHODS.items() if method.kind == "peers")
+PEERS = tuple(name for name, method in METHODS.items() if method.kind in ("peers", "site-aware"))
 ADAPTATION = tuple(name for name in METHODS if name.startswith("skada"))
 
 

@@ -7,11 +7,16 @@ TRIPOD-Cluster) in short words of our own; the checklists themselves are the ref
 from typing import Any, NamedTuple
 
 from ..._runtime.text import interval_text, level, listing, percent, plural
-from ...evaluate.clinical.estimates import BINARY, STATISTICS
+from ...evaluate.clinical.estimates import BINARY, NUMBERS, STATISTICS
 from ..facts import Facts
 from ..markup import Markup, markup, paragraph, table, tag
 
-AUTHORS = "Authors"
+# An article lists every predictor and every site; beyond this they belong into a supplement.
+MOST_NAMES = 40
+REPORTED = {
+    BINARY: ("c_statistic", "oe_ratio", "calibration_slope"),
+    NUMBERS: ("r2", "calibration_in_the_large", "calibration_slope"),
+}
 
 
 class Item(NamedTuple):
@@ -81,7 +86,8 @@ def _sources(facts: Facts) -> str:
     span = f"{rows[0]} to {rows[-1]} rows each"
     if rows[0] == rows[-1]:
         span = plural(rows[0], "row") + (" each" if len(rows) > 1 else "")
-    return f"{plural(len(sources), 'site')} ({listing(s.name for s in sources)}), {span}"
+    names = listing((s.name for s in sources), MOST_NAMES)
+    return f"{plural(len(sources), 'site')} ({names}), {span}"
 
 
 def _outcome(facts: Facts) -> str:
@@ -91,9 +97,8 @@ def _outcome(facts: Facts) -> str:
 
 
 def _predictors(facts: Facts) -> str:
-    return (
-        f"{plural(len(facts.columns), 'candidate')}: {listing([c.name for c in facts.columns], 12)}"
-    )
+    names = [c.name for c in facts.columns]
+    return f"{plural(len(names), 'candidate')}: {listing(names, MOST_NAMES)}"
 
 
 def _size(facts: Facts) -> str:
@@ -105,14 +110,18 @@ def _size(facts: Facts) -> str:
         for s in facts.record.sources
         if s.label
     ]
-    return f"Events per site: {listing(each, 30)}" if each else "Too few rows per site to count"
+    return (
+        f"Events per site: {listing(each, MOST_NAMES)}"
+        if each
+        else "Too few rows per site to count"
+    )
 
 
 def _missing(facts: Facts) -> str:
     shares = facts.record.missing_overall().sort_values(ascending=False)
     some = [f"{name} {percent(share)}" for name, share in shares.items() if share > 0]
     how = "missing cells are part of the model: no row is dropped, nothing is imputed beforehand"
-    return f"{listing(some, 8)}; {how}" if some else f"None missing; {how}"
+    return f"{listing(some, MOST_NAMES)}; {how}" if some else f"None missing; {how}"
 
 
 def _model(facts: Facts) -> str:
@@ -141,12 +150,8 @@ def _performance(facts: Facts) -> str | None:
     found = facts.validated
     if found is None:
         return None
-    names = ("c_statistic", "oe_ratio", "calibration_slope")
-    names = (
-        names if found.task == BINARY else ("r2", "calibration_in_the_large", "calibration_slope")
-    )
     said = []
-    for name in names:
+    for name in REPORTED[found.task]:
         row: Any = found.summary.loc[(found.methods[0], name)]
         ends = interval_text(float("nan"), row["prediction_low"], row["prediction_high"])
         mean = interval_text(row["estimate"], row["low"], row["high"])
@@ -160,12 +165,17 @@ def _external(facts: Facts) -> str | None:
     found = None if facts.new is None else facts.new.validation
     if found is None:
         return "Not done: no outcomes of a new site"
-    name = found.statistics[0]
-    each = [
-        f"{target}: {interval_text(row['estimate'], row['low'], row['high'])} in {row['rows']} rows"
-        for target, row in found.of(found.best(), name).iterrows()
-    ]
-    return f"{STATISTICS[name].title}, {listing(each)}"
+    said = []
+    for target in found.targets:
+        tables: dict[str, Any] = {n: found.of(found.best(), n) for n in REPORTED[found.task]}
+        rows: dict[str, Any] = {name: table.loc[target] for name, table in tables.items()}
+        each = [
+            f"{STATISTICS[name].title} {interval_text(row['estimate'], row['low'], row['high'])}"
+            for name, row in rows.items()
+        ]
+        count = plural(int(next(iter(rows.values()))["rows"]), "row")
+        said.append(f"{target} ({count}): {', '.join(each)}")
+    return "; ".join(said)
 
 
 def _availability(facts: Facts) -> str:

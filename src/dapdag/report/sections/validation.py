@@ -103,8 +103,17 @@ def _pooled_table(found: Assessed) -> Markup:
             )
     headings = ["Statistic", "Model", "Mean (95 % CI)", "Next site (95 %)", "τ²", "I²"]
     return table(
-        headings, rows, "Means over left-out sites, and heterogeneity", numeric=range(2, 6)
+        headings,
+        rows,
+        f"Means over left-out sites, and heterogeneity{_threshold(found)}",
+        numeric=range(2, 6),
     )
+
+
+def _threshold(found: Assessed | Validation) -> str:
+    if found.event is None:
+        return ""
+    return f"; net benefit at a threshold of {percent(found.threshold)}"
 
 
 def _site_table(sites: pd.DataFrame, method: str, task: str) -> Markup:
@@ -146,7 +155,7 @@ def _curves(
 def _benefit(decision: pd.DataFrame, whose: str) -> str:
     found = useful_thresholds(decision.assign(treat_none=0.0))
     said = (
-        "at no threshold better than treating all or none"
+        "over no range of thresholds better than treating all or none"
         if found is None
         else f"better than treating all or none at thresholds from {percent(found[0])} to "
         f"{percent(found[1])}"
@@ -238,7 +247,7 @@ def _new_table(found: Validation) -> Markup:
     return table(
         ["Statistic", *map(str, found.targets), "Aim"],
         [*([*row, ""] for row in counts), *rows],
-        "Statistics with 95 % confidence intervals",
+        f"Statistics with 95 % confidence intervals{_threshold(found)}",
         numeric=range(1, len(found.targets) + 1),
     )
 
