@@ -92,6 +92,7 @@ PARTS = {
     "min_steps": Part("14", "at least 16 steps an epoch", few_rows=True),
     "heldout_noise": Part("15", "noise scale from held-out rows", NUMBERS, LIKELIHOOD),
     "between_sites": Part("16", "variance between sites, and ratio within", NUMBERS, LIKELIHOOD),
+    "row_noise": Part("16b", "variance that depends on the prediction", NUMBERS, LIKELIHOOD),
     "missing_cost": Part("17", "allowance for missing features", judged_by=LIKELIHOOD),
     "site_slope": Part("18", "slope of a site's level"),
     "map_refinement": Part("19", "MAP estimate of E outside the sources"),

@@ -20,6 +20,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from sklearn.neural_network import MLPRegressor
@@ -148,10 +149,16 @@ def predictions(n_rows):
     few = DAPDAGRegressor(n_members=1).fit(X, y, sample_domain=site)
     both = DAPDAGRegressor().fit(X, y, sample_domain=site)
     many = X.iloc[np.arange(n_rows) % len(X)].reset_index(drop=True)
+    # A child that reads the label alone has the same outputs in every row.
+    effects = [name for name in X if name.startswith("effect")]
+    shared = nx.DiGraph([(a, b) for b in effects for a in ("cause1", "Y")])
+    shared.add_edges_from([("cause1", "Y"), ("cause2", "Y")])
+    wider = DAPDAGRegressor(structure=shared, n_members=1).fit(X, y, sample_domain=site)
     models = {}
     for name, model in {"one member": few, "two members": both}.items():
         models[f"f0 and f1, {name}"] = weighted(model, [0.5, 0.5, 0.0])
         models[f"with inference on the graph, {name}"] = weighted(model, [0.25, 0.25, 0.5])
+    models["the same, children with another parent"] = weighted(wider, [0.25, 0.25, 0.5])
     if find_spec("lightgbm") is not None:
         models[f"LightGBM, {TREES} trees"] = lightgbm().fit(X, y)
     rows = []

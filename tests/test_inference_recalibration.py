@@ -1,5 +1,7 @@
 """Recalibration at a new site: slope and variance of levels over left-out sources."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from dapdag.inference.recalibration import (
     shifted,
     site_proportions,
 )
+from dapdag.inference.row_noise import RowNoise
 
 
 def two(logits):
@@ -166,17 +169,21 @@ def test_the_variance_of_log_odds_is_the_same_for_two_classes_and_for_logits():
 def test_intervals_of_few_sites_are_those_of_students_t():
     known = Calibration(np.zeros(1), tau2=1.0, n_sites=4)
     variance = np.array([known.between, 1e6])
-    found = known.half_width(0.9, variance) / np.sqrt(variance)
+    half = known.half_width(0.9, np.zeros(2), variance)
+    found = half / np.sqrt(variance)
     assert found[0] == pytest.approx(2.3534, abs=1e-3)  # three degrees of freedom
     assert found[1] == pytest.approx(1.6449, abs=1e-3)
+    # a factor on the variance of a row leaves the degrees of freedom as they are
+    noisy = replace(known, row_noise=RowNoise(np.zeros(1), np.log([4.0])))
+    np.testing.assert_allclose(noisy.half_width(0.9, np.zeros(2), 4 * variance), 2 * half)
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_without_left_out_sources_nothing_is_added(n):
     found = learn_calibration(numbers(1.0)[:n], np.ones(1), None)
     assert (found.slope, found.between, found.ratio) == (1.0, 0.0, 1.0)
-    np.testing.assert_array_equal(found.variance(np.ones(3)), 1.0)
-    np.testing.assert_allclose(found.half_width(0.9, np.ones(3)), 1.6449, atol=1e-3)
+    half = found.half_width(0.9, np.zeros(3), np.ones(3))
+    np.testing.assert_allclose(half, 1.6449, atol=1e-3)
 
 
 SMALL = {"n_members": 1, "hidden": 8, "max_epochs": 60, "random_state": 0}

@@ -57,6 +57,26 @@ def test_counts_are_never_predicted_below_zero(fitted, tmp_path):
     )
 
 
+def test_large_counts_have_wider_intervals(fitted, tmp_path):
+    X = visits(9, 300)[["x", "z"]]
+    mean, sd = fitted.predict(X, return_std=True)
+    few, many = (sd[np.argsort(mean)[part]].mean() for part in (slice(75), slice(-75, None)))
+    factor = fitted.fitted_.model.calibration.row_noise.log_factor
+    assert factor[-1] - factor[0] > 0.3 and many > 1.1 * few
+    site = fitted.at(X)
+    np.testing.assert_array_equal(site.predict(X, return_std=True)[1], sd)
+    site.save(tmp_path / "site.dapdag")
+    again = load(tmp_path / "site.dapdag")
+    np.testing.assert_array_equal(again.predict_interval(X), fitted.predict_interval(X))
+
+
+def test_labels_of_a_site_outside_the_bounds_are_refused(fitted):
+    new = visits(9)
+    labels = new["visits"].where(new.index != 4, -2.0)
+    with pytest.raises(ValueError, match=r"y holds -2 at position 4, outside the label_bounds"):
+        fitted.at(new[["x", "z"]], labels)
+
+
 def test_bounds_hold_what_lies_inside_as_it_is(table, fitted):
     X = table[["x", "z"]][:60]
     free = DAPDAGRegressor(**QUICK, label_bounds=None)

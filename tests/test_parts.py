@@ -18,6 +18,7 @@ from dapdag.inference import environment
 from dapdag.inference.fitted import EnvPosterior
 from dapdag.inference.parts import ALL, AT_PREDICTION, Parts, current, using
 from dapdag.inference.recalibration import Calibration
+from dapdag.inference.row_noise import RowNoise
 from dapdag.model import LabelNetworks
 from dapdag.model.constants import AVERAGE_STEPS
 from dapdag.training.assemble import Data, label_stage
@@ -121,6 +122,9 @@ def test_switches_of_prediction_put_neutral_constants():
     neutral = reduced(model, off("between_sites")).calibration
     assert neutral.ratio == 1.0 and neutral.between == 0.0 and neutral.slope == 0.3
     assert reduced(model, off("site_slope")).calibration.slope == 1.0
+    noisy = replace(model.calibration, row_noise=RowNoise(np.zeros(1), np.ones(1)))
+    steady = reduced(replace(model, calibration=noisy), off("row_noise")).calibration
+    assert steady.row_noise.factor(np.zeros(1)) == 1.0
     assert not reduced(model, off("missing_cost")).missing.penalty.any()
     # So few rows are held out here that the learned scale was kept: it comes back.
     other = replace(model, label_scale=model.label_scale + 7.0)

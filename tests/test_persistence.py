@@ -312,6 +312,12 @@ def test_newer_format_asks_for_an_upgrade(saved: bytes, tmp_path: Path) -> None:
 CALIBRATION = {"slope": 1.0, "tau2": 0.0, "ratio": 1.0, "n_sites": 3}
 
 
+def test_a_file_that_says_nothing_of_row_noise_has_none(saved: bytes, tmp_path: Path) -> None:
+    (tmp_path / "old.dapdag").write_bytes(forged(saved, {"calibration": CALIBRATION}, {}))
+    calibration = load(tmp_path / "old.dapdag").fitted_.model.calibration
+    assert (calibration.row_noise.factor(np.arange(3.0)) == 1).all()
+
+
 @pytest.mark.parametrize(
     "header, arrays, reason",
     [
@@ -350,6 +356,8 @@ CALIBRATION = {"slope": 1.0, "tau2": 0.0, "ratio": 1.0, "n_sites": 3}
         ({}, {"expert_weights": np.array([0.5, 0.6, 0.0])}, "weights of the experts"),
         ({}, {"effect_noise": np.zeros(9)}, "slots"),
         ({"calibration": CALIBRATION | {"slope": 2}}, {}, "calibration at new sites"),
+        ({"calibration": CALIBRATION | {"row_noise": [[0.0], []]}}, {}, "noise of rows"),
+        ({"calibration": CALIBRATION | {"row_noise": [[1, 0], [0, 0]]}}, {}, "do not increase"),
         ({}, {"usual_level": np.zeros(3)}, "usual level"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),

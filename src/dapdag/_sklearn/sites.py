@@ -179,7 +179,8 @@ def interval_of(
     assert found.variance is not None
     label: Any = model.table.label
     mean = label.decode(found.mean)
-    half = model.calibration.half_width(coverage, found.variance[:, 0]) * label.deviation
+    about = found.mean[:, 0], found.variance[:, 0]
+    half = model.calibration.half_width(coverage, *about) * label.deviation
     return np.clip(np.column_stack([mean - half, mean + half]), *model.label_bounds)
 
 

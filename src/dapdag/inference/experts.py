@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from .._runtime.compile import jit
+from .._runtime.compile import Effort, jit
 from ..data.layout import Encoded
 from ..model import Network
 from ..model.constants import GRID_POINTS, GRID_REFINED
-from ..model.mechanisms import with_label
+from ..model.mechanisms import Blanket, Mechanisms, with_label
 from ..model.parameters import unravel
 from .fitted import FittedModel
 from .graph_expert import class_support, interpolation
@@ -149,46 +149,77 @@ def moments_of_rows(sizes, layout, vectors, parents, weights, envs, values, obse
     return first, jnp.einsum("emk,mdknc->nec", shares, means**2)
 
 
-@jit()
+@jit(Effort.MANY_ROWS)
 def _moments(sizes, layout, vectors, parents, weights, envs, values, observed):
     about = sizes, layout, vectors, parents, weights, envs
     return in_blocks(lambda rows: moments_of_rows(*about, *rows), (values, observed))
 
 
-def slot_outputs(sizes, vectors, weights, env, blanket, inputs):
-    """Outputs of every slot, averaged over members and networks: [rows, slots, width]."""
+def slot_outputs(sizes, vectors, weights, env, blanket, inputs, slots):
+    """Outputs of some slots, averaged over members and networks: [slots, width, rows]."""
+    some, mechanisms = _take_slots(sizes, vectors, blanket, slots)
+    first = jax.vmap(lambda own: own.filtered(some, inputs))(mechanisms)
+    return _averaged(mechanisms, first, weights, env)
+
+
+def slot_outputs_by_label(sizes, layout, vectors, weights, env, blanket, inputs, slots, labels):
+    """The same for every value of the label: [values, slots, width, rows].
+
+    The first layer is linear, so that its product with the other inputs serves all values.
+    """
+    some, mechanisms = _take_slots(sizes, vectors, blanket, slots)
+
+    def filtered(inputs: Array, label: Array) -> Array:
+        own = with_label(layout, inputs, label)
+        return jax.vmap(lambda one: one.filtered(some, own))(mechanisms)
+
+    center = layout.center[-labels.shape[1] :]
+    of_rows = filtered(inputs, center)
+    none = jnp.zeros_like(inputs[:1])
+    return jax.lax.map(
+        lambda label: _averaged(mechanisms, of_rows + filtered(none, label), weights, env), labels
+    )
+
+
+def _take_slots(sizes, vectors, blanket, slots) -> tuple[Blanket, Mechanisms]:
+    """Some slots, and every member's mechanisms of them."""
     networks = jax.vmap(lambda v: unravel(sizes, v))(jnp.asarray(vectors))
+    assert networks.mechanisms is not None
+    return blanket.take(slots), jax.vmap(lambda own: own.take(slots))(networks.mechanisms)
 
-    def member(network: Network, env: Array) -> Array:
-        assert network.mechanisms is not None
-        return network.mechanisms.outputs(blanket, inputs, env[None])[0]
 
-    each = jax.vmap(member)(networks, env)  # [members, networks, slots, rows, width]
-    return jnp.einsum("mk,mksnw->nsw", weights, each)
+def _averaged(mechanisms: Mechanisms, first: Array, weights: Array, env: Array) -> Array:
+    """What follows the first layer, averaged over members and networks: [slots, width, rows]."""
+
+    def member(own: Mechanisms, first: Array, env: Array) -> Array:
+        return own.after_filters(first, env[None])[0]
+
+    each = jax.vmap(member)(mechanisms, first, env)  # [members, networks, slots, rows, width]
+    return jnp.einsum("mk,mksnw->swn", weights, each)
 
 
 @jit()
-def _slots(sizes, layout, blanket, vectors, weights, env, values, observed, support):
+def _slots(sizes, layout, blanket, vectors, weights, env, values, observed, labels):
     """Outputs with the label unknown, outputs for every value of the label, and the inputs."""
+    slots = jnp.arange(blanket.variable.shape[0])
+    site = vectors, weights, env, blanket
 
     def block(rows: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, ...]:
         inputs = layout.inputs(*rows)
-
-        def at(value: Array) -> Array:
-            own = with_label(layout, inputs, value)
-            return slot_outputs(sizes, vectors, weights, env, blanket, own)
-
-        first = slot_outputs(sizes, vectors, weights, env, blanket, inputs)
-        every = jnp.moveaxis(jax.lax.map(at, support), 0, 1)
-        return first, every, inputs[:, blanket.reads] * blanket.reads_any
+        first = slot_outputs(sizes, *site, inputs, slots)
+        every = slot_outputs_by_label(sizes, layout, *site, inputs, slots, labels)
+        own = inputs[:, blanket.reads] * blanket.reads_any
+        return jnp.moveaxis(first, 2, 0), jnp.moveaxis(every, 3, 0), own
 
     return in_blocks(block, (values, observed))
 
 
 @jit()
-def _labelled_slots(sizes, layout, blanket, vectors, weights, env, values, observed, support):
+def _labelled_slots(sizes, layout, blanket, vectors, weights, env, values, observed, labels):
     """The same with the label that each row has."""
-    del support
+    del labels
     inputs = layout.inputs(values, observed)
-    first = slot_outputs(sizes, vectors, weights, env, blanket, inputs)
+    slots = jnp.arange(blanket.variable.shape[0])
+    first = slot_outputs(sizes, vectors, weights, env, blanket, inputs, slots)
+    first = jnp.moveaxis(first, 2, 0)
     return first, first[:, None], inputs[:, blanket.reads] * blanket.reads_any

@@ -36,7 +36,7 @@ from .prediction import (
     feature_inputs,
     moments_at,
     score_rows,
-    within_sites,
+    within_site,
 )
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ def add_labels(
     found = ask_experts(model, site, rows, *moments_at(model, site.env, rows))
     site, _ = calibrated(model, site, found, rows)
     label, kind = score_rows(model, site, labelled), model.table.label.kind
-    variance = 1.0 if label.variance is None else within_sites(model, site, label)
+    variance = 1.0 if label.variance is None else float(within_site(model, site, label).mean())
     about = label.mean, _truth(model, labelled), feature_inputs(model, labelled)
     correction = learn_correction(*about, kind, variance, model.site_variation(label.mean))
     site = replace(site, correction=correction)

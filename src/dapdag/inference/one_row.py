@@ -37,8 +37,7 @@ class OneRow:
         )
         graph: Any = None
         if site.effects and site.weights[2] > 0:
-            about = graph_program.site_arrays(model, *_graph_site(model, site))
-            graph = (model.blanket, *about)
+            graph = model.blanket, graph_program.graph_site(model, *_graph_site(model, site))
         leaves, tree = jax.tree.flatten((networks, graph))
         self._constant = [_on_device(leaf) for leaf in leaves]
         self._program = _program(tree, model.sizes, model.table.label.kind)
@@ -81,8 +80,8 @@ def _program(tree: Any, sizes: Any, kind: str) -> Any:
         first, second = experts.moments_of_rows(*about, values, observed)
         if graph is None:
             return first, second, None
-        blanket, site, grid = graph
-        slots = sizes, layout, blanket, kind, vectors, site, grid
+        blanket, site = graph
+        slots = sizes, layout, blanket, kind, vectors, site
         return first, second, graph_program.moments_of_rows(*slots, values, observed)
 
     return jax.jit(score, compiler_options=OPTIONS[Effort.FAST_TO_RUN])

@@ -31,6 +31,7 @@ class Parts:
     heldout_noise : the noise scale of the label is the error of held-out rows, not the learned one.
     between_sites : the variance at a new site is multiplied by the ratio of squared errors to
         stated variances within left-out sources, and the variance between them is added.
+    row_noise : the variance of a number depends on its prediction, as left-out errors do.
     missing_cost : rows with missing features have wider intervals, or flatter probabilities.
     site_slope : the predicted level of a new site (mean, or class prevalence) is shrunk towards the
         sources'.
@@ -52,6 +53,7 @@ class Parts:
     min_steps: bool = True
     heldout_noise: bool = True
     between_sites: bool = True
+    row_noise: bool = True
     missing_cost: bool = True
     site_slope: bool = True
     map_refinement: bool = True
@@ -64,6 +66,7 @@ AT_PREDICTION = (
     "referee",
     "heldout_noise",
     "between_sites",
+    "row_noise",
     "missing_cost",
     "site_slope",
     "map_refinement",

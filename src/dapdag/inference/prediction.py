@@ -250,22 +250,27 @@ def recalibrate(
         found = LabelDistribution(mean, variance)
     if found.variance is None:
         return found
-    return replace(found, mean=np.clip(found.mean, *model.encoded_bounds))
+    mean = np.clip(found.mean, *model.encoded_bounds)
+    return LabelDistribution(mean, found.variance * model.calibration.row_noise.factor(mean))
 
 
-def within_sites(model: FittedModel, site: SiteEstimate, label: LabelDistribution) -> float:
-    """Mean variance of a number without the part that all rows of a site share."""
+def within_site(
+    model: FittedModel, site: SiteEstimate, label: LabelDistribution
+) -> NDArray[np.float64]:
+    """Variance of a number without the part that all rows of a site share: [rows]."""
     assert label.variance is not None
     shared = model.calibration.between
     if site.correction is not None:
         shared = site.correction.intercept_variance
-    return max(float(label.variance.mean()) - shared, 1e-9)
+    factor = model.calibration.row_noise.factor(label.mean)
+    return np.asarray(np.maximum(label.variance - factor * shared, 1e-9)[:, 0])
 
 
 def _moved(model: FittedModel, site: SiteEstimate, found: LabelDistribution) -> LabelDistribution:
+    calibration = model.calibration
     if found.variance is not None:
         return LabelDistribution(
-            found.mean + site.offset, model.calibration.variance(found.variance)
+            found.mean + site.offset, calibration.ratio * found.variance + calibration.between
         )
     moved = shifted(all_classes(found.mean), site.offset)
     return LabelDistribution(moved[:, -found.mean.shape[1] :], None)

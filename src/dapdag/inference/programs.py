@@ -18,7 +18,7 @@ from ..model.parameters import unravel
 from .fitted import FittedModel
 
 # Inside a compiled call rows go through in blocks that fit the cache.
-BLOCK_ROWS = 128
+BLOCK_ROWS = 256
 
 
 def in_blocks(

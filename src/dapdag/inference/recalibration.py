@@ -9,11 +9,12 @@ left-out sources m, with ȳ the observed and μ̄ the predicted level,
 
 and within a source the squared error is `ratio` times the variance that the model states. At a new
 site the predicted deviation from the usual level is multiplied by the slope, and a number has the
-variance ratio · stated + (1 + 1/M) τ², of which τ² is known with M − 1 degrees of freedom.
+variance h · (ratio · stated + (1 + 1/M) τ²), where h depends on its prediction (`row_noise`) and τ²
+is known with M − 1 degrees of freedom.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from ..model.constants import (
     OFFSET_STEPS,
     SLOPE_PRIOR_SD,
 )
+from .row_noise import RowNoise, learn_row_noise
 
 Array = NDArray[np.float64]
 
@@ -45,6 +47,7 @@ class Calibration:
         1 for classes.
     n_sites : how many left-out sources that was.
     overall : class proportions over all rows of the sources; None for numbers.
+    row_noise : how the variance of a number depends on its prediction.
     """
 
     level: Array
@@ -53,24 +56,22 @@ class Calibration:
     ratio: float = 1.0
     n_sites: int = 0
     overall: Array | None = None
+    row_noise: RowNoise = field(default_factory=RowNoise.constant)
 
     @property
     def between(self) -> float:
         """Variance of a new site's level around the one predicted."""
         return self.tau2 * (1.0 + 1.0 / self.n_sites) if self.n_sites else 0.0
 
-    def variance(self, stated: Array) -> Array:
-        """Variance of a number at a new site."""
-        return self.ratio * stated + self.between
-
-    def half_width(self, coverage: float, variance: Array) -> Array:
-        """Half the central interval of numbers of this variance at a new site.
+    def half_width(self, coverage: float, mean: Array, variance: Array) -> Array:
+        """Half the central interval of numbers of this mean and variance at a new site.
 
         Student's t: few sources know τ² badly (Satterthwaite's degrees of freedom).
         """
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must lie between 0 and 1, not {coverage}")
-        share = np.maximum(self.between / np.maximum(variance, 1e-300), 1e-6)
+        between = self.row_noise.factor(mean) * self.between
+        share = np.maximum(between / np.maximum(variance, 1e-300), 1e-6)
         dof = max(self.n_sites - 1, 1) / share**2
         return np.asarray(t_distribution.ppf(0.5 + coverage / 2, dof) * np.sqrt(variance))
 
@@ -110,10 +111,9 @@ def learn_calibration(
     left = np.stack([_residual(s, overall) for s in sites]) + moved
     chance = np.mean([_chance(s, overall) for s in sites])
     tau2 = max(float(_spread(left, overall).mean() - chance), 0.0)
-    ratio = 1.0
-    if overall is None:
-        ratio = _variance_ratio(sites)
-    return Calibration(level, slope, tau2, ratio, len(sites), overall)
+    ratio = _variance_ratio(sites) if overall is None else 1.0
+    found = Calibration(level, slope, tau2, ratio, len(sites), overall)
+    return replace(found, row_noise=_row_noise(found, sites)) if overall is None else found
 
 
 def mean_level(labels: Sequence[Array], overall: Array | None) -> Array:
@@ -174,6 +174,14 @@ def _variance_ratio(sites: Sequence[LeftOutLevel]) -> float:
         if s.stated is not None and len(s.observed) > 1
     ]
     return float(max(np.exp(np.mean(logs)), 1.0)) if logs else 1.0
+
+
+def _row_noise(found: Calibration, sites: Sequence[LeftOutLevel]) -> RowNoise:
+    predicted = [s.predicted + found.offset(s.predicted) for s in sites]
+    errors = [s.observed - p for s, p in zip(sites, predicted, strict=True)]
+    stated = [s.stated for s in sites if s.stated is not None]
+    mean, error = (np.concatenate(parts)[:, 0] for parts in (predicted, errors))
+    return learn_row_noise(mean, error, found.ratio * np.concatenate(stated) + found.between)
 
 
 def class_proportions(label: Discrete) -> NDArray[np.float64]:

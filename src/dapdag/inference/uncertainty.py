@@ -18,7 +18,7 @@ from ..model.constants import LEAST_PROBABILITY, LINEAR
 from .expected_scores import Prediction, expected_scores
 from .fitted import FittedModel
 from .labels import SiteVariation, link
-from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_sites
+from .prediction import LabelDistribution, SiteEstimate, ask_experts, moments_at, within_site
 from .recalibration import all_classes
 
 Array = NDArray[np.float64]
@@ -77,7 +77,7 @@ def mean_interval(
     n = len(label.mean)
     if label.variance is not None:
         middle = float(label.mean.mean())
-        deviation = np.sqrt(spread.intercept + within_sites(model, site, label) / n)
+        deviation = np.sqrt(spread.intercept + within_site(model, site, label).mean() / n)
         return middle + spread.quantile * deviation * np.array([-1.0, 1.0])
     p = np.clip(all_classes(label.mean), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
     eta = np.log(p) - np.log1p(-p)
@@ -101,7 +101,7 @@ def expected_gain(
     variation, kind = model.site_variation(label.mean), model.table.label.kind
     eta = link(label.mean, kind)
     if label.variance is not None:
-        information = np.full(eta.shape, 1.0 / within_sites(model, site, label))
+        information = np.full(eta.shape, 1.0 / within_site(model, site, label).mean())
     else:
         p = all_classes(label.mean)[:, 1:]
         information = p * (1 - p)
@@ -113,7 +113,7 @@ def expected_gain(
         gain += 0.5 * each * (variance - left)
     if label.variance is None:
         return float(gain)
-    noise = within_sites(model, site, label)
+    noise = within_site(model, site, label).mean()
     return float(2 * noise * gain / (noise + eta.var()))
 
 
@@ -134,9 +134,8 @@ def expected_performance(
             within = 1.0 / max(float((label.mean * (1 - label.mean)).mean()), LEAST_PROBABILITY)
     else:
         variable: Any = model.table.label
-        within, unit = within_sites(model, site, label), float(variable.deviation)
-        shared = label.variance[:, 0].mean() - within
-        own = np.maximum(label.variance[:, 0] - shared, 1e-9)
+        own = within_site(model, site, label)
+        within, unit = float(own.mean()), float(variable.deviation)
         prediction = Prediction(label.mean, own)
     errors, kind = model.score_errors, model.table.label.kind
     found = expected_scores(prediction, kind, errors, n_rows, coverage)

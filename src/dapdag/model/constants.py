@@ -164,6 +164,9 @@ SLOPE_PRIOR_SD = 0.5
 # Steps of the fixed point that solves for the offset of the logits. Not measured.
 OFFSET_STEPS = 20
 LEAST_PROPORTION = 1e-6
+# Bins of predictions in which the size of left-out errors is compared, with equal numbers of rows,
+# and pseudo-rows of usual errors in each. Measured by: benchmarks/intervals.py.
+NOISE_BINS, NOISE_BIN_ROWS = 8, 50
 
 # Rows of a site that are kept once it is adapted to: what follows from its rows beside the
 # encoder's sums is computed on these. Not measured: more than any of the limits above and below.

@@ -6,7 +6,7 @@ for their random initial weights, are averaged: an ensemble. The last `n_pooled`
 E; stacking weights say how much each network contributes to the prediction.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import equinox as eqx
@@ -77,9 +77,9 @@ class LabelNetworks(eqx.Module):
             squares_env=self.squares_env,
         )
 
-    def take(self, networks: Iterable[int], n_pooled: int) -> "LabelNetworks":
+    def take(self, networks: Sequence[int] | Array, n_pooled: int) -> "LabelNetworks":
         """Some of the networks, the last `n_pooled` of which do not see E."""
-        which = jnp.asarray(list(networks))
+        which = jnp.asarray(networks)
         some = jax.tree.map(lambda leaf: leaf[which] if leaf.ndim else leaf, self)
         return replace(some, n_pooled=n_pooled)
 

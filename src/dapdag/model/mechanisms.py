@@ -41,6 +41,10 @@ class Blanket(eqx.Module):
     def observed(self, observed: Float[Array, "rows variables"]) -> Float[Array, "slots rows"]:
         return observed[:, self.variable].T * self.real[:, None]
 
+    def take(self, slots: Int[Array, " some"]) -> "Blanket":
+        """Some of the slots."""
+        return jax.tree.map(lambda leaf: leaf[slots], self)
+
 
 class Mechanisms(eqx.Module):
     """Networks of every slot."""
@@ -58,6 +62,12 @@ class Mechanisms(eqx.Module):
     def scaled(self) -> "Mechanisms":
         return Mechanisms(self.networks.scaled(), jnp.zeros_like(self.log_scale))
 
+    def take(self, slots: Int[Array, " some"]) -> "Mechanisms":
+        """Those of some of the slots."""
+        networks, count = self.log_scale.shape
+        which = jnp.arange(networks)[:, None] * count + slots
+        return Mechanisms(self.networks.take(which.ravel(), 0), self.log_scale[:, slots])
+
     def outputs(
         self,
         blanket: Blanket,
@@ -65,12 +75,24 @@ class Mechanisms(eqx.Module):
         envs: Float[Array, "draws dim"],
     ) -> Float[Array, "draws networks slots rows width"]:
         """Mean or logits of every slot's variable, by each of its networks."""
+        return self.after_filters(self.filtered(blanket, inputs), envs)
+
+    def filtered(
+        self, blanket: Blanket, inputs: Float[Array, "rows inputs"]
+    ) -> Float[Array, "networks_slots hidden rows"]:
+        """The first layer's product with the inputs of each slot."""
         networks, slots = self.log_scale.shape
         filters = self.networks.filters.reshape(networks, slots, *self.networks.filters.shape[1:])
         own = inputs.T[blanket.reads] * blanket.reads_any[..., None]  # [slots, inputs, rows]
         first = jnp.einsum("ksih,sin->kshn", filters, own)
-        out = self.networks.after_filters(first.reshape(networks * slots, *first.shape[2:]), envs)
-        return out.reshape(out.shape[0], networks, slots, *out.shape[2:])
+        return first.reshape(networks * slots, *first.shape[2:])
+
+    def after_filters(
+        self, first: Float[Array, "networks_slots hidden rows"], envs: Float[Array, "draws dim"]
+    ) -> Float[Array, "draws networks slots rows width"]:
+        """What follows it."""
+        out = self.networks.after_filters(first, envs)
+        return out.reshape(out.shape[0], *self.log_scale.shape, *out.shape[2:])
 
 
 def slot_log_density(

@@ -21,6 +21,7 @@ from ..inference.fitted import Fit, FittedModel
 from ..inference.graph_expert import EffectPrior
 from ..inference.missing import MissingEffects
 from ..inference.recalibration import Calibration, class_proportions
+from ..inference.row_noise import RowNoise
 from ..model import Network, Sizes
 from ..model.acyclicity import ACYCLICITY
 from ..model.constants import TEMPERATURES
@@ -97,6 +98,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
         "env_strength": fit.env_strength,
         "history": fit.history.to_numpy(),
     }
+    noise = model.calibration.row_noise
     header = {
         "table": table,
         "sizes": _encoded(asdict(model.sizes)),
@@ -110,6 +112,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
             "tau2": float(model.calibration.tau2),
             "ratio": float(model.calibration.ratio),
             "n_sites": int(model.calibration.n_sites),
+            "row_noise": [noise.at.tolist(), noise.log_factor.tolist()],
         },
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
@@ -210,7 +213,17 @@ def _calibration(given: Mapping[str, Any], level: NDArray, table: Table) -> Cali
     if len(level) != (len(table.label.levels) if isinstance(table.label, Discrete) else 1):
         raise ValueError(f"the usual level of the label has {len(level)} columns")
     overall = class_proportions(table.label) if classes else None  # type: ignore[arg-type]
-    return Calibration(level, slope, tau2, ratio, n_sites, overall)
+    noise = _row_noise(given.get("row_noise", ((), ())))  # older files have none
+    return Calibration(level, slope, tau2, ratio, n_sites, overall, noise)
+
+
+def _row_noise(given: Any) -> RowNoise:
+    at, log_factor = (np.asarray(part, dtype=float) for part in given)
+    if at.shape != log_factor.shape or not np.isfinite([at, log_factor]).all():
+        raise ValueError(f"the noise of rows is {given!r}")
+    if (np.diff(at) <= 0).any():
+        raise ValueError(f"the noise of rows is given at {at.tolist()}, which do not increase")
+    return RowNoise(at, log_factor)
 
 
 def _score_errors(given: NDArray) -> ScoreErrors:

@@ -30,6 +30,7 @@ from ..inference.recalibration import (
     mean_level,
     shifted,
 )
+from ..inference.row_noise import RowNoise
 from ..model.constants import FEWEST_RESIDUALS, GRID_MARGIN
 from ..model.likelihoods import noise_scale
 from ..model.parameters import slices_of, unravel
@@ -192,7 +193,9 @@ def _judged(model: FittedModel, left: LeftOutLevel) -> tuple[Prediction, NDArray
     offset = found.offset(left.predicted)
     if left.stated is None:
         return Prediction(shifted(left.predicted, offset)), left.observed.argmax(1).astype(float)
-    return Prediction(left.predicted + offset, found.ratio * left.stated), left.observed[:, 0]
+    mean = left.predicted + offset
+    variance = found.row_noise.factor(mean[:, 0]) * found.ratio * left.stated
+    return Prediction(mean, variance), left.observed[:, 0]
 
 
 def _label_range(sample: Sample, table: Table) -> tuple[float, float]:
@@ -225,6 +228,8 @@ def reduced(model: FittedModel, parts: Parts) -> FittedModel:
         calibration = replace(calibration, slope=1.0)
     if not parts.between_sites:
         calibration = replace(calibration, tau2=0.0, ratio=1.0)
+    if not parts.row_noise:
+        calibration = replace(calibration, row_noise=RowNoise.constant())
     if not parts.missing_cost:
         penalty = np.full_like(penalty, 0.0 if calibration.overall is None else 1.0)
     scale = model.label_scale
