@@ -5,19 +5,20 @@ PYTEST_ARGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
-# What the oldest versions could break: data frames, scikit-learn's interface, files, the command line.
-# Old versions may be deprecated by others that are newer: not ours to mend.
-LOWEST_ARGS ?= -n 2 --dist loadfile -q -W ignore::DeprecationWarning -W ignore::FutureWarning \
-  tests/test_data_table.py tests/test_io_reading.py \
+# What other versions could break: data frames, scikit-learn's interface, files, the command line.
+SUBSET := -n 2 --dist loadfile -q tests/test_data_table.py tests/test_io_reading.py \
   tests/test_io_study.py tests/test_io_new_rows.py tests/test_estimators.py \
   tests/test_estimators_tables.py tests/test_estimators_sklearn.py tests/test_persistence.py \
   tests/test_cli_model.py tests/test_cli_files.py tests/test_report_page.py tests/test_structure_search.py \
   tests/test_plotting_graphs.py tests/test_package.py
+# Old versions may be deprecated by others that are newer: not ours to mend.
+LOWEST_ARGS ?= $(SUBSET) -W ignore::DeprecationWarning -W ignore::FutureWarning
+PYTHON_ARGS ?= $(SUBSET)
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-lowest lint format typecheck bench docs dist clean
+.PHONY: help demo test test-lowest test-python lint format typecheck bench docs dist clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -55,6 +56,12 @@ dist: $(VENV)/.dist ## build wheel and sdist, check them, try the wheel in an em
 test-lowest: $(LOWEST)/.test ## run tests on the oldest versions of the dependencies
 	DAPDAG_LOWEST=1 $(LOWEST)/bin/python -m pytest $(LOWEST_ARGS)
 
+test-python: ## run tests and the demo on another Python (PYTHON=python3.13), in .venv-3.13
+	$(eval OTHER := .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
+	@$(MAKE) --no-print-directory VENV=$(OTHER) $(OTHER)/.test
+	$(OTHER)/bin/python -m pytest $(PYTHON_ARGS)
+	$(OTHER)/bin/dapdag demo
+
 clean: ## remove caches and build products, keep .venv
 	rm -rf build dist demo-output example-output docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -73,6 +80,11 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing dapdag and its development tools into $(VENV) (a minute or two the first time)"
 	@$(INSTALL) -e '.[dev,bench]'
+	@touch $(VENV)/.core $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing dapdag and what its tests need into $(VENV) (a minute or two the first time)"
+	@$(INSTALL) -e '.[test]'
 	@touch $(VENV)/.core $@
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python

@@ -11,20 +11,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+# A block of output that stands below a block of code belongs to it.
 FENCE = re.compile(
-    r"(?:^<!-- needs: (?P<needs>\w+) -->\n+)?^```(?P<language>\w+)\n(?P<code>.*?)^```$",
+    r"(?:^<!-- needs: (?P<needs>\w+) -->\n+)?^```(?P<language>\w+)\n(?P<code>.*?)^```$"
+    r"(?P<below>\n+^```output\n(?P<output>.*?)^```$)?",
     flags=re.DOTALL | re.MULTILINE,
 )
 
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of code in a page; `needs` is a package or an environment variable."""
+    """A piece of code in a page; `needs` is a package or an environment variable.
+
+    `output` is what stands below it as its output. The text of the page goes on from `end` behind
+    the code, and from `end_of_output` behind its output.
+    """
 
     language: str
     code: str
     line: int
     needs: str | None
+    output: str | None
+    end: int
+    end_of_output: int
 
     @property
     def can_run(self) -> bool:
@@ -70,7 +79,15 @@ def text_of(page: str) -> str:
 def blocks_of(page: str) -> list[Block]:
     text = text_of(page)
     return [
-        Block(m["language"], m["code"], text[: m.start("code")].count("\n") + 1, m["needs"])
+        Block(
+            language=m["language"],
+            code=m["code"],
+            line=text[: m.start("code")].count("\n") + 1,
+            needs=m["needs"],
+            output=m["output"],
+            end=m.end("code") + len("```"),
+            end_of_output=m.end(),
+        )
         for m in FENCE.finditer(text)
     ]
 

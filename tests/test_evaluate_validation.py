@@ -1,5 +1,7 @@
 """Validation over sites: from predictions to statistics, pooled and compared."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,6 +39,16 @@ def data(classes=True, sites=5, rows=60, seed=0):
 def found():
     methods = {"prior": DummyClassifier(strategy="prior"), "logistic": LogisticRegression()}
     return leave_one_domain_out(methods, data(), distances=False)
+
+
+def test_classes_that_were_read_as_floats_are_named_as_people_write_them():
+    words = data(sites=3)
+    numbers = replace(words, y=(words.y == "yes").astype(float))
+    found = leave_one_domain_out({"logistic": LogisticRegression()}, numbers, distances=False)
+    assert "probability_1" in found.predictions
+    assert found.validation().event == found.validation(event=1.0).event == "1"
+    again = validate(LogisticRegression().fit(numbers.X, numbers.y), numbers.X, numbers.y)
+    assert again.event == "1" and (again.sites["events"] == numbers.y.sum()).all()
 
 
 class TestPredictions:

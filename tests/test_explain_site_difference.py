@@ -1,5 +1,7 @@
 """Why a site differs: parts that add up, and that are the true ones where they are known."""
 
+import re
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -66,6 +68,9 @@ def test_parts_add_up_for_classes_and_for_known_sites(classes):  # noqa: F811
     assert found.parts["contribution"].sum() == pytest.approx(found.difference, abs=1e-9)
     assert found.site == pytest.approx(site.predict_proba(X[:60])[:, 1].mean(), abs=1e-5)
     assert found.of == 1 and "share of 1" in found.sentence()
+    parts = found.sentence().partition("comes from")[2]
+    decimals = [len(d) for d in re.findall(r"\d\.(\d+)", parts)]
+    assert len(decimals) > 1 and len(set(decimals)) == 1 and "e" not in parts.split("(")[1]
     other = site_difference(est, site, reference, of=0)
     assert other.difference == pytest.approx(-found.difference, abs=1e-9)
 

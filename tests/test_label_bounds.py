@@ -70,6 +70,13 @@ def test_large_counts_have_wider_intervals(fitted, tmp_path):
     np.testing.assert_array_equal(again.predict_interval(X), fitted.predict_interval(X))
 
 
+def test_labels_of_a_site_outside_the_bounds_are_refused(fitted):
+    new = visits(9)
+    labels = new["visits"].where(new.index != 4, -2.0)
+    with pytest.raises(ValueError, match=r"y holds -2 at position 4, outside the label_bounds"):
+        fitted.at(new[["x", "z"]], labels)
+
+
 def test_bounds_hold_what_lies_inside_as_it_is(table, fitted):
     X = table[["x", "z"]][:60]
     free = DAPDAGRegressor(**QUICK, label_bounds=None)

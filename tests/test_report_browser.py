@@ -134,6 +134,11 @@ def test_no_table_is_cut_on_paper(browser, tmp_path, case):
     page.resize(680)  # A4 between its margins
     widest = "Math.max(...[...document.querySelectorAll('table')].map(t => t.offsetWidth))"
     assert page.run(widest) <= 680
+    beside = "t => t.offsetWidth > t.parentElement.clientWidth + 1"  # over what stands beside it
+    tables = "[...document.querySelectorAll('.scroll > table')]"
+    assert page.run(f"{tables}.filter({beside}).map(t => t.caption.textContent)") == []
+    heights = "[...document.querySelectorAll('.with-bar')].map(b => b.offsetHeight)"
+    assert max(page.run(heights)) < 20  # numbers on one line
     assert page.run("document.querySelectorAll('table').length") > 8
     page.close()
 

@@ -16,6 +16,7 @@ import pytest
 from report_facts import HOSTILE, made_facts
 
 from dapdag._runtime.text import number, percent
+from dapdag.data.schema import Column
 from dapdag.report.graph_picture import MAX_NODES, drawn_part
 from dapdag.report.markup import Markup, table, tag
 from dapdag.report.names import write_names
@@ -43,7 +44,7 @@ CASES = {
 class Reader(HTMLParser):
     """Checks nesting and keeps elements, ids, links and text."""
 
-    VOID = ("meta", "br", "hr")
+    VOID = ("meta", "br", "hr", "wbr")
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -270,6 +271,24 @@ def test_the_new_site_stands_first_in_the_table_of_characteristics():
     assert "8 more known sites are in “all”" in page
     # (0.5 − 0.2) / sqrt((1² + 1.1²) / 2), all sources being alike
     assert "+0.29" in page
+
+
+def test_of_two_levels_the_one_is_named_whose_share_is_shown():
+    facts = made_facts(names=["smoker", "b", "c", "d", "e", "f"])
+    two = Column("smoker", "binary", ("no", "yes"), None)
+    cells = tuple((0.6, 0.4) if k == 0 else (0.0, 1.0) for k in range(6))
+    sources = tuple(replace(s, cells=cells) for s in facts.record.sources)
+    new = replace(facts.new, cells=tuple(cells for _ in facts.new.cells))
+    page = render(
+        replace(
+            facts,
+            columns=(two, *facts.columns[1:]),
+            record=replace(facts.record, sources=sources),
+            new=new,
+        )
+    )
+    row = page[page.index("smoker = yes") :]
+    assert "40\u202f%" in row[: row.index("</tr>")]
 
 
 def test_extreme_rows_are_called_by_their_names():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from chromium import Page, find_chromium, running
 from report_facts import made_facts
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -53,6 +54,22 @@ def test_an_assessment_comes_back_from_a_file(found):
     pd.testing.assert_frame_equal(score_rows(again), known, check_dtype=False)
     assert stored.calibration["observed"].between(0, 1).all()
     assert stored.decision["treat_all"].max() == pytest.approx(there.outcomes["y"].mean(), abs=0.02)
+
+
+def test_no_table_of_statistics_is_cut_on_paper(found, tmp_path):
+    program = find_chromium()
+    if program is None:
+        pytest.skip("no Chromium found; install it, or name one in DAPDAG_CHROMIUM")
+    path = tmp_path / "report.html"
+    path.write_text(render(with_validation(found, classes=["alive", "died"])), "utf-8")
+    with running(program) as browser:
+        page = Page(browser, path)
+        page.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        page.call("Emulation.setEmulatedMedia", media="print")
+        page.resize(680)  # A4 between its margins
+        widths = "[...document.querySelectorAll('table')].map(t => t.offsetWidth)"
+        assert max(page.run(widths)) <= 680
+        page.close()
 
 
 def test_no_label_of_a_row_is_kept(found):
@@ -134,6 +151,8 @@ class TestChecklist:
         assert "next site" in known["Performance and heterogeneity"]
         assert known["External validation"].startswith("Not done")
         assert known["Interpretation and limits"] is None
+        counted = {i.topic: i.known for i in items(replace(facts, classes=[0.0, 1.0]))}
+        assert counted["Outcome"].endswith(": 0 and 1")
 
     def test_it_can_be_had_as_a_table(self, monkeypatch):
         facts = made_facts(with_assessment=False)

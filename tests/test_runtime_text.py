@@ -13,6 +13,7 @@ from dapdag._runtime.text import (
     number,
     percent,
     plural,
+    plus_or_minus,
     quoted,
     significant,
 )
@@ -22,6 +23,7 @@ from dapdag._runtime.text import (
     "value, text",
     [
         (0.0, "0"),
+        (-0.0, "0"),
         (1234567.0, "1\u202f234\u202f567"),
         (-0.5, "−0.5"),
         (12.345, "12.3"),
@@ -46,6 +48,11 @@ def test_words_agree_with_their_number():
     assert listing(range(9)) == "0, 1, 2, 3, 4, 5 and 3 more"
     assert counted(2000, "row") == "2,000 rows"
     assert quoted(["a", 1, "c"], most=2) == "'a', '1' and 1 more"
+
+
+def test_no_zero_has_a_minus():
+    assert [fixed(-0.001), plus_or_minus(-0.001), significant(-0.0)] == ["0.00", "0.00", "0"]
+    assert [fixed(-0.01), plus_or_minus(0.01)] == ["−0.01", "+0.01"]
 
 
 def test_terminals_show_decimals_and_dashes():

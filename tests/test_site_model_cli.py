@@ -71,7 +71,10 @@ def test_what_adapt_refuses(study):
 def test_a_site_is_followed_over_time(study):
     rows = pd.read_csv(study / "new.csv").drop(columns="hospital")
     rows["admitted"] = [f"2024-{1 + k // 20:02d}-{1 + k % 20:02d}" for k in range(len(rows))]
+    rows["order"] = range(2100, 2100 + len(rows))
     rows.to_csv(study / "dated.csv", index=False)
+    done = dapdag("track", study / "model.dapdag", study / "dated.csv", "--time", "order", "-q")
+    assert "2100 " in done.out and "2100.0" not in done.out
     done = dapdag("track", study / "model.dapdag", study / "dated.csv", "--time", "admitted")
     assert done.code == 0, done.err
     assert_fits_a_terminal(done.out)

@@ -139,6 +139,8 @@ def test_strange_labels_are_refused(classes, numbers):  # noqa: F811
         est.at(X, y.replace({0: 7}))
     with pytest.raises(ValueError, match="must be numbers"):
         numbers[0].at(numbers[1], ["a"] * len(numbers[1]))
+    with pytest.raises(ValueError, match="infinity .* at position 2"):
+        numbers[0].at(numbers[1], np.where(np.arange(len(numbers[1])) == 2, np.inf, 1.0))
     with pytest.warns(UserWarning, match="all labels of the site are missing"):
         none = est.at(X, np.full(len(X), np.nan))
     assert none.n_labels_ == 0

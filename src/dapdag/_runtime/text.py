@@ -66,6 +66,11 @@ def fixed(value: float | None, decimals: int = 2) -> str:
     return _minus(f"{value:.{decimals}f}")
 
 
+def plus_or_minus(value: float, decimals: int = 2) -> str:
+    """A number with its sign and so many decimals."""
+    return _minus(f"{value:+.{decimals}f}")
+
+
 def significant(value: float, digits: int = 4) -> str:
     """A number in Python's shortest form with so many significant digits."""
     return _minus(f"{float(value):.{digits}g}")
@@ -92,7 +97,8 @@ def span(low: float, high: float) -> str:
 
 
 def _minus(text: str) -> str:
-    return text.replace("-", "−")
+    """A true minus, and none before a zero."""
+    return text.removeprefix("-") if not text.strip("-.0") else text.replace("-", "−")
 
 
 def level(value: Any) -> str:

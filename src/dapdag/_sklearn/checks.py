@@ -19,7 +19,6 @@ from sklearn.utils.validation import (
 
 from .._runtime.warning import DataWarning
 from ..data.bounds import refuse_labels_outside
-from ..data.columns import Discrete
 from ..data.dates import holds_dates
 from ..data.domains import domain_array
 from ..data.limits import MAX_COLUMNS
@@ -31,7 +30,6 @@ from ..data.row_roles import (
     warn_of_shared_groups,
 )
 from ..data.sample import Sample, in_fixed_order
-from ..data.table import Table
 from .categorical import categorical_columns
 
 NEW_DOMAIN = "new"
@@ -132,7 +130,7 @@ def new_domains(sample_domain: Any, n_rows: int) -> tuple[list[Hashable], NDArra
     if sample_domain is None:
         return [NEW_DOMAIN], np.zeros(n_rows, dtype=np.intp)
     codes, labels = pd.factorize(domain_array(sample_domain, n_rows))
-    return [_plain(v) for v in labels], codes
+    return [plain(v) for v in labels], codes
 
 
 def training_sample(
@@ -185,10 +183,10 @@ def training_sample(
             f"the label's name {label_name!r} is also a column of X: drop that column, or the "
             "model would see the label"
         )
-    values, classes = _numbers(target, is_target) if regression else _classes(target, is_target)
+    values, classes = numbers(target, is_target) if regression else _classes(target, is_target)
     if regression:
         _refuse_constant(values[~np.isnan(values)])
-    n_sources = len({_plain(v) for v in labels[~is_target]})
+    n_sources = len({plain(v) for v in labels[~is_target]})
     if len(frame) < 2:
         raise ValueError("n_samples=1: at least 2 rows are needed to learn anything")
     categorical = categorical_columns(getattr(estimator, "categorical_features", None), frame)
@@ -198,41 +196,6 @@ def training_sample(
     sample = Sample(frame, values, codes, tuple(names), n_sources, label_name, classes, categorical)
     refuse_labels_outside(sample, getattr(estimator, "label_bounds", None))
     return in_fixed_order(replace(sample, weight=relative(weight), group=group))
-
-
-def site_label(table: Table, y: Any, n_rows: int) -> NDArray | None:
-    """Labels of a site in encoded columns, NaN where one is not known; None if none is."""
-    if y is None:
-        return None
-    given = np.asarray(column_or_1d(y, warn=True, dtype=None))
-    if len(given) != n_rows:
-        raise ValueError(f"y has {len(given)} values, X has {n_rows} rows")
-    known = pd.notna(given)
-    if not known.any():
-        warnings.warn(
-            "all labels of the site are missing: it is predicted as without labels",
-            DataWarning,
-            stacklevel=5,
-        )
-        return None
-    if not isinstance(table.label, Discrete):
-        numbers, _ = _numbers(given, np.zeros(n_rows, dtype=bool))
-        return table.encode_label(numbers)
-    encoded = table.encode_label(given)
-    strange = known & np.isnan(encoded).any(1)
-    if strange.any():
-        classes = ", ".join(repr(_plain(level)) for level in table.label.levels)
-        raise ValueError(
-            f"y holds the class {_plain(given[strange][0])!r}, which no source has: classes are "
-            f"{classes}"
-        )
-    if len(pd.unique(given[known])) == 1 and known.sum() > 1:
-        warnings.warn(
-            f"all {int(known.sum())} labels of the site are {_plain(given[known][0])!r}",
-            DataWarning,
-            stacklevel=5,
-        )
-    return encoded
 
 
 def _is_target(labels: NDArray) -> NDArray[np.bool_]:
@@ -258,22 +221,25 @@ def _tell_negative_texts(labels: NDArray) -> None:
 
 def _sources_first(labels: NDArray, is_target: NDArray) -> tuple[list[Hashable], NDArray[np.intp]]:
     order = pd.unique(np.concatenate([labels[~is_target], labels[is_target]]))
-    return [_plain(v) for v in order], pd.Index(order).get_indexer(pd.Index(labels))
+    return [plain(v) for v in order], pd.Index(order).get_indexer(pd.Index(labels))
 
 
-def _plain(label: Any) -> Hashable:
+def plain(label: Any) -> Hashable:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _numbers(target: NDArray, is_target: NDArray) -> tuple[NDArray, None]:
+def numbers(target: NDArray, is_target: NDArray) -> tuple[NDArray, None]:
     try:
         values = np.array(target, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"y of a regression must be numbers ({error}): use DAPDAGClassifier for classes"
         ) from error
-    if np.isinf(values).any():
-        raise ValueError("Input y contains infinity or a value too large")
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ValueError(
+            f"Input y contains infinity or a value too large, at position {infinite[0]}"
+        )
     values[is_target] = np.nan
     known = values[~np.isnan(values)]
     _check_some_labels(~np.isnan(values))

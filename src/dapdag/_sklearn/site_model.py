@@ -26,7 +26,7 @@ from ..inference.site_mechanisms import mechanisms_at
 from ..inference.uncertainty import Spread
 from ..model.constants import EFFECT_ROWS
 from .base import MixedTableEstimator
-from .checks import NEW_DOMAIN, as_frame, site_label
+from .checks import NEW_DOMAIN, as_frame
 from .notices import (
     warn_of_absent_features,
     warn_of_contradiction,
@@ -34,6 +34,7 @@ from .notices import (
     warn_of_outsiders,
     warn_of_unknown_values,
 )
+from .site_labels import site_label
 
 
 class SiteModel(MixedTableEstimator):
@@ -123,14 +124,12 @@ class SiteModel(MixedTableEstimator):
     def _add(self, before: Evidence | None, X: Any, y: Any) -> Self:
         model = self.fitted_.model
         frame = self._checked(X)
-        label = site_label(model.table, y, len(frame))
+        label = site_label(model, y, len(frame))
         chunks = Chunks(model.table, frame)
         with compilation_cache():
-            if before is None:
-                evidence = gather(model, chunks, label)
-            else:
-                evidence = add_rows(model, before, chunks, label)
-            self.know(KnownSite(model, evidence))
+            own = chunks, label
+            found = gather(model, *own) if before is None else add_rows(model, before, *own)
+            self.know(KnownSite(model, found))
         self._tell(frame)
         return self
 

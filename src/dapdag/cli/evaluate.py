@@ -182,7 +182,7 @@ def _check_choices(
     threshold: float | None,
 ) -> None:
     """What can be wrong in the options of the tables is said before the work."""
-    from dapdag._runtime.text import suggestion
+    from dapdag._runtime.text import level, suggestion
     from dapdag.evaluate.clinical.extra import clinical
     from dapdag.evaluate.clinical.outcomes import chosen_event
     from dapdag.evaluate.metrics import metrics_of
@@ -205,7 +205,7 @@ def _check_choices(
         clinical("statsmodels.api")
         if data.task != "classification":
             raise ValueError(f"--event {event}: the label is a number, which has no events")
-        chosen_event([str(c) for c in class_labels(data.y)], event)
+        chosen_event([level(c) for c in class_labels(data.y)], event)
 
 
 def _validation(

@@ -117,7 +117,7 @@ def _summary(found: Any, output: Path | None) -> dict[str, Any]:
 
 
 def _show(found: Any) -> None:
-    from dapdag._runtime.text import fixed
+    from dapdag._runtime.text import fixed, level
 
     from ._show import print_lines, print_table
 
@@ -127,7 +127,7 @@ def _show(found: Any) -> None:
         [
             [
                 str(name),
-                str(row["start"])[:10],
+                level(row["start"])[:10],
                 f"{row['rows']:,}",
                 *(fixed(row[f"{d}_{s}"]) for d in dims for s in ("mean", "sd")),
             ]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dapdag._runtime.text import quoted
+from dapdag._runtime.text import level, quoted
 from dapdag.evaluate.clinical.by_site import usual_threshold, validation_of
 from dapdag.evaluate.clinical.outcomes import outcomes_of
 from dapdag.evaluate.clinical.validation import Validation
@@ -80,7 +80,7 @@ def validate(
     predicted = predictions_of(model, X, None if sample_domain is None else site, label[known])
     if hasattr(model, "classes_"):
         # 1.0 is the class 1: gaps turn a column of whole numbers into floats.
-        names = {c: str(c) for c in np.asarray(model.classes_).tolist()}
+        names = {c: level(c) for c in np.asarray(model.classes_).tolist()}
         label = label.astype(object).map(names)
     table = predicted.assign(target=list(site), method=name, label=label)[known]
     task = "regression" if "predicted" in table else "classification"
@@ -122,7 +122,7 @@ def predictions_of(model: Any, X: Any, site: Any, known: pd.Series) -> pd.DataFr
             f"y holds {strange.iloc[0]!r}, which is none of the classes that the model knows: "
             f"{quoted(classes)}"
         )
-    names = [f"probability_{label}" for label in classes]
+    names = [f"probability_{level(label)}" for label in classes]
     return pd.DataFrame(_by_site(model.predict_proba, X, site), columns=names)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
 
 from dapdag._runtime.progress import progress as progress_bar
+from dapdag._runtime.text import level
 from dapdag._runtime.warning import MethodWarning
 from dapdag.datasets.domain_data import DomainData
 from dapdag.evaluate.distances import describe_targets
@@ -185,7 +186,7 @@ def _predictions(runs: list[Run], found: list[Finished], data: DomainData) -> pd
     numbers = data.task == "regression"
     names = ["predicted"]
     if not numbers:
-        names = [f"probability_{label}" for label in class_labels(data.y)]
+        names = [f"probability_{level(label)}" for label in class_labels(data.y)]
     parts = []
     for run, finished in zip(runs, found, strict=True):
         if not finished.predicted:

@@ -60,15 +60,20 @@ def cut_into_periods(time: Any, n_rows: int, periods: int | str | None) -> Perio
 def _count(periods: int | None, n_rows: int) -> int:
     if periods is None:
         return int(np.clip(n_rows // PERIOD_ROWS, FEWEST_PERIODS, MOST_PERIODS))
-    if not 2 <= periods <= n_rows:
-        raise ValueError(f"periods must lie between 2 and the {n_rows} rows, not {periods}")
+    if not 2 <= periods <= n_rows or periods != int(periods):
+        raise ValueError(
+            f"periods must be a whole number between 2 and the {n_rows} rows, not {periods}"
+        )
     return int(periods)
 
 
 def _times(time: Any, n_rows: int) -> pd.Series:
     """Times as dates or numbers."""
-    values = pd.Series(np.asarray(time) if not isinstance(time, pd.Series) else time.to_numpy())
-    if values.ndim != 1 or len(values) != n_rows:
+    given = np.asarray(time) if not isinstance(time, pd.Series) else time.to_numpy()
+    if given.ndim != 1:
+        raise ValueError(f"time must be one value per row, and has shape {given.shape}")
+    values = pd.Series(given)
+    if len(values) != n_rows:
         raise ValueError(f"time has {len(values)} values, X has {n_rows} rows")
     absent = np.flatnonzero(values.isna())
     if len(absent):

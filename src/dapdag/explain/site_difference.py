@@ -12,7 +12,7 @@ from the parts of the reference to those of the site. They add up to the differe
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from math import factorial
+from math import factorial, floor, log10
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._runtime.cache import compilation_cache
-from .._runtime.text import significant
+from .._runtime.text import fixed, plus_or_minus, significant
 from ..data.columns import Discrete
 from ..data.layout import Encoded, take
 from ..inference.prediction import SiteEstimate, score_rows
@@ -74,14 +74,18 @@ class SiteDifference:
         """
         what = f"the mean of {self.label}" if self.of is None else f"the share of {self.of!r}"
         ordered = self.parts.reindex(self.parts["contribution"].abs().sort_values()[::-1].index)
+        # Three digits of the largest part, and as many decimals of the others.
+        largest = max(abs(self.difference), *self.parts["contribution"].abs(), 1e-4)
+        decimals = max(0, 2 - floor(log10(largest)))
         named = [
-            f"{name} {row['contribution']:+.3g} (± {significant(row['sd'])})"
-            for name, row in ordered.iterrows()
-            if abs(row["contribution"]) >= 0.05 * max(abs(self.difference), 1e-12)
+            f"{name} {plus_or_minus(found, decimals)} (± {fixed(sd, decimals)})"
+            for name, found, sd in ordered[["contribution", "sd"]].itertuples()
+            if abs(found) >= 0.05 * max(abs(self.difference), 1e-12)
         ]
         return (
             f"At the site {what} is predicted as {significant(self.site)}, at the reference as "
-            f"{significant(self.reference)}; of the difference {self.difference:+.3g} come from "
+            f"{significant(self.reference)}; the difference of "
+            f"{plus_or_minus(self.difference, decimals)} comes from "
             f"{', '.join(named) or 'no part in particular'}."
         )
 

@@ -77,11 +77,16 @@ def table(
 
 
 def _shortened(name: Any) -> Any:
-    """A name of any length in a cell; the whole of it is shown to the pointer."""
+    """A name of any length in a cell; the whole of it is shown to the pointer.
+
+    In a narrow cell it breaks behind an underscore.
+    """
     text = str(name)
-    if isinstance(name, Markup) or len(text) <= LONGEST_NAME:
+    if isinstance(name, Markup):
         return name
-    return tag("span", f"{text[: LONGEST_NAME - 1]}…", title=text)
+    if len(text) > LONGEST_NAME:
+        return tag("span", f"{text[: LONGEST_NAME - 1]}…", title=text)
+    return Markup(markup(text).replace("_", "_<wbr>"))
 
 
 def paragraph(*children: Any, class_: str | None = None) -> Markup:

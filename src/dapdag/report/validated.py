@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._runtime.text import level
 from ..evaluate.clinical.by_site import usual_threshold, validation_of
 from ..evaluate.clinical.extra import clinical_is_installed
 from ..evaluate.clinical.validation import Validation
@@ -43,4 +44,4 @@ def validated_new(
         parts.insert(0, own.assign(method=CONSTANT[task], p=constant[-1]))
         threshold = None if event is None else usual_threshold(constant[-1])
     outcomes = pd.concat(parts, ignore_index=True)
-    return validation_of(outcomes, task, MODEL, None if event is None else str(event), threshold)
+    return validation_of(outcomes, task, MODEL, None if event is None else level(event), threshold)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dapdag._runtime.text import quoted
+from dapdag._runtime.text import level, quoted
 from dapdag.evaluate.clinical.estimates import BINARY
 
 PREFIX = "probability_"
@@ -23,7 +23,7 @@ def outcomes_of(predictions: pd.DataFrame, task: str, event: Any) -> tuple[pd.Da
     names = [c.removeprefix(PREFIX) for c in map(str, predictions) if c.startswith(PREFIX)]
     event = chosen_event(names, event)
     p = predictions[f"{PREFIX}{event}"].to_numpy(dtype=np.float64)
-    return keys.assign(y=[float(str(v) == event) for v in label], p=p), event
+    return keys.assign(y=[float(level(v) == event) for v in label], p=p), event
 
 
 def chosen_event(classes: list[str], event: Any) -> str:
@@ -35,6 +35,6 @@ def chosen_event(classes: list[str], event: Any) -> str:
                 f"others, event= (--event) {quoted(classes)}"
             )
         return classes[1]
-    if str(event) not in classes:
+    if level(event) not in classes:
         raise ValueError(f"event {event!r}: there is no such class; there are {quoted(classes)}")
-    return str(event)
+    return level(event)

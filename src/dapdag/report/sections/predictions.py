@@ -130,11 +130,12 @@ def _extremes(facts: Facts, new: New) -> Markup | None:
     ]
     several = len(new.domains) > 1
     headings = _row_headings(facts, new, several)
+    short = [h.removesuffix(f" of {facts.event}") if facts.is_binary else h for h in headings]
     tables = [
         tag(
             "div",
             table(
-                headings,
+                short,
                 [_one_row(facts, new, int(k), several) for k in rows],
                 name,
                 numeric=[k for k, h in enumerate(headings) if h == "Prediction"],
@@ -142,7 +143,8 @@ def _extremes(facts: Facts, new: New) -> Markup | None:
         )
         for name, rows in groups
     ]
-    return tag("div", tables, class_="figures rows")
+    wide = " wide" if len(headings) > len(("Row", "Prediction", INTERVAL)) else ""
+    return tag("div", tables, class_=f"figures rows{wide}")
 
 
 def _by_site(facts: Facts, new: New) -> Markup | None:

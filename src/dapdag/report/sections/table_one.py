@@ -95,7 +95,7 @@ def _table(facts: Facts, rows: list[Row], caption: str) -> Markup:
     ]
     body = [
         [
-            row.column.name,
+            _name(row.column),
             *(_cell(row.column, cells) for cells in row.new),
             _cell(row.column, row.all),
             *([_difference(row)] if new else []),
@@ -114,13 +114,19 @@ def _head(name: object, rows: int) -> Markup:
     return markup([str(name), tag("br"), tag("span", f"n = {size}", class_="small")])
 
 
+def _name(column: Column) -> str:
+    """The column, and of two levels the one whose share is shown."""
+    two = 1 <= len(column.levels) <= 2
+    return f"{column.name} = {level(column.levels[-1])}" if two else str(column.name)
+
+
 def _cell(column: Column, cells: Summary) -> Markup | str:
     if not cells:
         return "–"
     if not column.levels:
         return f"{number(cells[0])} ({number(cells[1], 2)})"
     if len(column.levels) <= 2:
-        return f"{percent(cells[-1])} {level(column.levels[-1])}"
+        return percent(cells[-1])
     shown = sorted(range(len(cells)), key=lambda k: -cells[k])[:MAX_LEVELS]
     lines = [f"{percent(cells[k])} {level(column.levels[k])}" for k in sorted(shown)]
     return markup([[line, tag("br")] for line in lines[:-1]] + [lines[-1]])

@@ -6,7 +6,7 @@ TRIPOD-Cluster) in short words of our own; the checklists themselves are the ref
 
 from typing import Any, NamedTuple
 
-from ..._runtime.text import interval_text, listing, percent, plural
+from ..._runtime.text import interval_text, level, listing, percent, plural
 from ...evaluate.clinical.estimates import BINARY, NUMBERS, STATISTICS
 from ..facts import Facts
 from ..markup import Markup, markup, paragraph, table, tag
@@ -93,7 +93,7 @@ def _sources(facts: Facts) -> str:
 def _outcome(facts: Facts) -> str:
     if facts.classes is None:
         return f"{facts.label.name}, a number"
-    return f"{facts.label.name}: {listing(facts.classes)}"
+    return f"{facts.label.name}: {listing(level(c) for c in facts.classes)}"
 
 
 def _predictors(facts: Facts) -> str:
@@ -146,10 +146,10 @@ def _validation(facts: Facts) -> str | None:
     return f"Each of {plural(n, 'site')} left out once; all steps repeated without it"
 
 
-def _performance(facts: Facts) -> str | None:
+def _performance(facts: Facts) -> str:
     found = facts.validated
     if found is None:
-        return None
+        return "Not assessed: dapdag fit --assess"
     said = []
     for name in REPORTED[found.task]:
         row: Any = found.summary.loc[(found.methods[0], name)]
