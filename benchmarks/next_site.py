@@ -6,7 +6,8 @@
 Every site is predicted from the others. Then each site in turn counts as the next one: the
 statistics of the others are pooled (random effects, REML, Hartung-Knapp), and their 95 % prediction
 interval, widened by the sampling error of the site's own estimate, holds that estimate or not.
-Finished runs are kept in the file of --out, which real.py shares. Only sites with events.
+Finished runs are kept in the file of --out, which real.py shares. Sites with numbers have R² in
+place of the c-statistic and the mean error in place of O:E.
 """
 
 import argparse
@@ -22,7 +23,10 @@ from dapdag.datasets.real import LOADERS
 from dapdag.evaluate import STATISTICS, leave_one_domain_out
 from dapdag.evaluate.clinical.pooling import pool
 
-WANTED = ("c_statistic", "oe_ratio", "calibration_in_the_large", "calibration_slope")
+WANTED = {
+    "classification": ("c_statistic", "oe_ratio", "calibration_in_the_large", "calibration_slope"),
+    "regression": ("r2", "calibration_in_the_large", "calibration_slope"),
+}
 
 
 def covered(sites, statistic):
@@ -47,6 +51,16 @@ def covered(sites, statistic):
     return pd.DataFrame(rows)
 
 
+def coverage(inside, sites):
+    """Share of sites with its standard error, as if they were independent (Agresti, Coull 1998).
+
+    The plain standard error of 30 of 30 would be 0.
+    """
+    share = (inside + 2) / (sites + 4)
+    error = np.sqrt(share * (1 - share) / (sites + 4))
+    return {"coverage": inside / sites, "standard error": error}
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -63,22 +77,28 @@ def main():
     parts = []
     for name in arguments.sets:
         data = limited(LOADERS[name](), arguments.rows)
-        if data.task != "classification" or data.y.nunique() != 2:
-            print(f"{name}: no event of two classes, left out")
+        if data.task == "classification" and data.y.nunique() != 2:
+            print(f"{name}: more than two classes, left out")
             continue
         found = leave_one_domain_out(
             estimators_for(data.task, arguments), data, distances=False, checkpoint=arguments.out
         ).validation()
+        for method in set(arguments.methods) - set(found.methods):
+            print(f"{name}, {method}: no predictions in {arguments.out}, real.py --again runs anew")
         for method in found.methods:
-            for statistic in WANTED:
+            for statistic in WANTED[data.task]:
                 table = covered(found.of(method, statistic), statistic)
-                parts.append(table.assign(set=name, method=method, statistic=statistic))
+                about = {"set": name, "task": data.task, "method": method, "statistic": statistic}
+                parts.append(table.assign(**about))
     table = pd.concat(parts)
-    keys = ["method", "statistic"]
-    shares = table.groupby(keys, sort=False)["inside"].agg(["mean", "sum", "count"])
-    print(shares.rename(columns={"mean": "coverage", "sum": "inside", "count": "sites"}).round(3))
+    keys = ["task", "method", "statistic"]
+    shares = table.groupby(keys, sort=False)["inside"].agg(["sum", "count"])
+    shares.columns = ["inside", "sites"]
+    print(shares.assign(**coverage(shares["inside"], shares["sites"])).round(3).to_string())
     by_set = table.pivot_table("inside", index=keys, columns="set", aggfunc="mean", sort=False)
     print(f"\ncoverage by set\n{by_set.round(3).to_string()}")
+    missed = table[~table["inside"]]
+    print(f"\nnot held\n{missed[['set', 'target', *keys[1:]]].to_string(index=False)}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from quick_compile import compile_quickly
 
 # Files that take longest come first: so the workers end at about the same time.
 SLOWEST = (
@@ -68,12 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Compiling a program in many pieces at once gains nothing where every core runs tests.
     flags = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_parallel_codegen_split_count=1".strip()
-    from dapdag._runtime import compile as runtime_compile
-
-    # The tests train hardly longer than they compile.
-    quickest = runtime_compile.OPTIONS[runtime_compile.Effort.QUICK_TO_COMPILE]
-    for options in runtime_compile.OPTIONS.values():
-        options.update(quickest)
+    compile_quickly()
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,18 @@ def test_an_ordinary_table_has_no_findings(table):
     )
 
 
+def test_a_label_that_a_few_rows_decide_is_named(table):
+    X, _, site = table
+    size = np.random.default_rng(3).normal(size=N)
+    (finding,) = screen(X, np.exp(3 * size), site, "cost", False)
+    assert finding.kind == "tails" and "4 rows of 400 hold 9" in finding.text
+    assert "'cost'" in finding.text and "logarithm" in finding.text
+    for usual in (size, np.exp(size / 2), np.exp(3 * size)[:90]):
+        assert screen(X[: len(usual)], usual, site[: len(usual)], "cost", False) == []
+    huge = np.exp(3 * size) * 1e200
+    assert [f.kind for f in screen(X, huge, site, "cost", False)] == ["tails"]
+
+
 @pytest.mark.parametrize("what", ["noisy copy", "mostly equal"])
 def test_a_column_made_from_the_label_is_named_with_its_share(table, what):
     rng, y = np.random.default_rng(2), table[1]

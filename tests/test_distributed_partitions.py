@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import quick_compile
 from joblib import parallel_config
 from numpy.testing import assert_allclose
 from test_site_model import case, classes, numbers  # noqa: F401 - fixtures
@@ -159,6 +160,7 @@ def read(number, folder):
 def cluster():
     distributed = pytest.importorskip("distributed", reason="pip install 'dapdag[dask]'")
     about = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    about["preload"] = [quick_compile.__file__]  # programs are those of this process then
     with distributed.LocalCluster(n_workers=2, **about) as local, distributed.Client(local):
         yield
 

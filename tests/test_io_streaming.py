@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from cli_helpers import assert_one_line, dapdag
 
+from dapdag import load
 from dapdag.io import batches as reading_batches
 from dapdag.io import streaming, unfinished
 
@@ -194,3 +196,15 @@ def test_sites_are_kept_and_found_again(tmp_path, study):
         assert one.n_rows == other.n_rows
         np.testing.assert_array_equal(one.kept.data.values, other.kept.data.values)
         np.testing.assert_array_equal(one.summary.weighted, other.summary.weighted)
+
+
+def test_a_parquet_file_is_not_held_in_memory(study, tmp_path):
+    rows, groups, source = 50_000, 20, tmp_path / "rows.parquet"
+    names = pd.read_csv(study / "north.csv").columns
+    noise = np.random.default_rng(0).normal(size=(rows * groups, len(names)))
+    pd.DataFrame(noise, columns=names).to_parquet(source, row_group_size=rows)
+    before, held = pa.total_allocated_bytes(), []
+    for _ in reading_batches.Batches(load(study / "model.dapdag"), [source], rows=rows):
+        held.append(pa.total_allocated_bytes() - before)
+    assert len(held) == groups
+    assert max(held) < source.stat().st_size / 2

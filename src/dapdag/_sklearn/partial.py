@@ -7,9 +7,9 @@ No site needs to be in memory as a whole.
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from .._runtime.cache import compilation_cache
 from ..data.chunks import Chunks
 from ..inference.coordinates import EnvironmentMap
 from ..inference.evidence import Evidence, gather
-from ..inference.fitted import FittedModel
+from ..inference.fitted import EnvPosterior, FittedModel
 from ..inference.imputation import completed, impute_rows
 from ..inference.labels import SiteVariation
 from ..inference.novelty import is_novel
@@ -77,44 +77,71 @@ def gather_sites(estimator: Any, X: Any, sample_domain: Any = None) -> PartialSi
 
 
 @dataclass(frozen=True, eq=False)
-class Inferred:
-    """What follows from all rows of a site, with none of them in it.
+class Described:
+    """How a site differs from the sources, with none of its rows in it.
 
     Attributes
     ----------
     n_rows, present : rows, and how many values each feature has: [features].
-    estimate : E, effects on mechanisms, and weights: what scores rows.
-    variation : how far predictions there may be off.
+    env : posterior of E.
     unexplained : [features], see `KnownSite.unexplained`.
     """
 
     n_rows: int
     present: NDArray[np.int64]
-    estimate: SiteEstimate
-    variation: SiteVariation
+    env: EnvPosterior
     unexplained: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class Inferred(Described):
+    """All that follows from the rows of a site.
+
+    Attributes
+    ----------
+    estimate : E, effects on mechanisms, and weights: what scores rows.
+    variation : how far predictions there may be off.
+    """
+
+    estimate: SiteEstimate
+    variation: SiteVariation
+
+
+S = TypeVar("S", bound=Described)
+
+
+def describe(estimator: Any, found: PartialSites) -> dict[Hashable, Described]:
+    """E of each site, from the evidence of all its rows."""
+    return {
+        label: Described(site.evidence.n_rows, found.present[label], site.env, site.unexplained)
+        for label, site in _known(estimator, found)
+    }
+
+
 def infer(estimator: Any, found: PartialSites) -> dict[Hashable, Inferred]:
-    """What follows for each site from the evidence of all its rows."""
-    model, sites = estimator.fitted_.model, {}
-    with compilation_cache():
-        for label, evidence in found.evidence.items():
-            site = KnownSite(model, evidence)
-            about = evidence.n_rows, found.present[label]
-            variation = site.variation
-            assert variation is not None  # its rows are here
-            sites[label] = Inferred(*about, site.estimate, variation, site.unexplained)
+    """The same with what scores rows of the site, which takes longer."""
+    sites = {}
+    for label, site in _known(estimator, found):
+        about = site.evidence.n_rows, found.present[label], site.env, site.unexplained
+        variation = site.variation
+        assert variation is not None  # its rows are here
+        sites[label] = Inferred(*about, site.estimate, variation)
     return sites
 
 
-class KnownSites:
-    """Sites of which all rows have been seen: E, novelty, and answers about any of their rows."""
+def _known(estimator: Any, found: PartialSites) -> Iterator[tuple[Hashable, KnownSite]]:
+    with compilation_cache():
+        for label, evidence in found.evidence.items():
+            yield label, KnownSite(estimator.fitted_.model, evidence)
+
+
+class DescribedSites(Generic[S]):
+    """Sites of which all rows have been seen: their E, and novelty."""
 
     def __init__(
         self,
         estimator: Any,
-        sites: Mapping[Hashable, Inferred],
+        sites: Mapping[Hashable, S],
         unseen: Mapping[Hashable, pd.Series],
     ) -> None:
         self.model: FittedModel = estimator.fitted_.model
@@ -128,7 +155,7 @@ class KnownSites:
     @functools.cached_property
     def environments(self) -> pd.DataFrame:
         """E of each site and `outside`, as `estimator.environment` gives them."""
-        posteriors = [site.estimate.env for site in self.sites.values()]
+        posteriors = [site.env for site in self.sites.values()]
         with compilation_cache():
             novel = is_novel(self._unexplained)
             return self._coordinates.describe(list(self.sites), posteriors, novel)
@@ -141,6 +168,10 @@ class KnownSites:
         if model.formulation.uses_environment:
             sources = self._coordinates.describe_sources(range(model.source_mean.shape[1]))
             warn_of_outsiders(model, sources, self.environments, is_novel(self._unexplained))
+
+
+class KnownSites(DescribedSites[Inferred]):
+    """Sites of which all rows have been seen, with answers about any of their rows."""
 
     def tell(self) -> None:
         """Warn of what a reader of predictions at these sites should know."""

@@ -19,13 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from dapdag._runtime.text import suggestion
 from dapdag._sklearn.mixins import WithEnvironments
-from dapdag._sklearn.partial import Inferred, KnownSites
+from dapdag._sklearn.partial import DescribedSites, KnownSites
 from dapdag.distributed.tasks import (
     added_labels,
     added_sites,
     added_statistics,
     answer_part,
     complete,
+    describe_sites,
     gather_part,
     infer_sites,
     labels_of,
@@ -104,7 +105,8 @@ def environment(model: Any, X: Any, sample_domain: Hashable | None = None) -> pd
     DataFrame
         One row per site: `E1_mean`, `E1_sd`, …, and `outside`.
     """
-    sites = _Asked.of(model, X, sample_domain).know_sites()
+    about = _Asked.of(model, X, sample_domain)
+    sites = DescribedSites(model, *about.first_pass(describe_sites))
     sites.tell_environments()
     return sites.environments
 
@@ -215,7 +217,11 @@ class _Asked:
         return cls(shared, model, chosen, features, domain, kept)
 
     def know_sites(self) -> KnownSites:
-        """The first pass: what all rows of each site say about it."""
+        """All that the rows of each site say about it."""
+        return KnownSites(self.estimator, *self.first_pass(infer_sites))
+
+    def first_pass(self, ask: Callable[..., Any]) -> tuple[dict[Hashable, Any], Mapping]:
+        """What a task makes of all rows of each site, and values that no source has."""
         dask = _dask("dask")
         parts = [
             dask.delayed(gather_part)(part, self.model, self.features, self.domain)
@@ -223,7 +229,7 @@ class _Asked:
         ]
         groups = 1 if self.domain is None else GROUPS
         found = [
-            dask.delayed(infer_sites)(
+            dask.delayed(ask)(
                 self.model,
                 _tree([dask.delayed(sites_of_group)(p, k, groups) for p in parts], added_sites),
             )
@@ -233,12 +239,12 @@ class _Asked:
         known, order = dask.compute(found, labels)
         if not order:
             raise ValueError("the table has no rows")
-        every: dict[Hashable, Inferred] = {}
+        every: dict[Hashable, Any] = {}
         unseen: Mapping[Hashable, pd.Series] = {}
         for sites, more in known:
             every |= sites
             unseen = more or unseen
-        return KnownSites(self.estimator, {label: every[label] for label in order}, unseen)
+        return {label: every[label] for label in order}, unseen
 
     def map(self, answer: Callable[..., pd.DataFrame], sites: KnownSites, *more: Any) -> Any:
         """The second pass: an answer for every row, in the partitions of the table."""

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dapdag._sklearn.partial import (
+    Described,
     Inferred,
     KnownSites,
     PartialSites,
+    describe,
     gather_sites,
     infer,
     no_sites,
@@ -53,6 +55,12 @@ def labels_of(found: PartialSites) -> list[Hashable]:
 
 def added_labels(parts: list[list[Hashable]]) -> list[Hashable]:
     return list(dict.fromkeys(chain.from_iterable(parts)))
+
+
+def describe_sites(
+    model: Any, found: PartialSites
+) -> tuple[dict[Hashable, Described], Mapping[Hashable, pd.Series]]:
+    return describe(model, found), found.unseen
 
 
 def infer_sites(

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp
 
 from ..model.constants import (
     EFFECT_FLOOR,
@@ -144,7 +143,7 @@ def expect(
     if temperature > 0:
         for slot, own in zip(children, effects[1:], strict=True):
             total = total + temperature * slot.log_density(slot.moved(own.effects), own.noise)
-    normaliser = logsumexp(total, axis=0)
+    normaliser = _log_sum(total)
     return LabelPosterior(np.exp(total - normaliser), tuple(effects), float(normaliser.sum()))
 
 
@@ -152,12 +151,19 @@ def _label_log_density(label: SlotRows, support: Array, own: Effects) -> Array:
     """log p(value | parents of the label) for every value of its support: [values, rows]."""
     outputs = label.moved(own.effects)[0]  # [rows, width]
     if label.kind == "continuous":
-        square = (support[:, :1] - outputs[:, 0]) ** 2
-        return np.asarray(log_softmax(-0.5 * square / own.noise, axis=0))
-    if label.kind == "binary":
-        both = np.stack([np.zeros(len(outputs)), outputs[:, 0]])
-        return np.asarray(log_softmax(both, axis=0))
-    return np.asarray(log_softmax(outputs, axis=1).T)
+        found = -0.5 * (support[:, :1] - outputs[:, 0]) ** 2 / own.noise
+    elif label.kind == "binary":
+        found = np.stack([np.zeros(len(outputs)), outputs[:, 0]])
+    else:
+        found = outputs.T
+    return np.asarray(found - _log_sum(found))
+
+
+def _log_sum(logarithms: Array) -> Array:
+    """log Σ exp over the values of the label: [rows]. SciPy's takes longer for few rows than all
+    else in a step of EM."""
+    most = logarithms.max(0)
+    return np.asarray(most + np.log(np.exp(logarithms - most).sum(0)))
 
 
 def relative_effects(

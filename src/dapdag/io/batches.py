@@ -115,10 +115,11 @@ class Batches:
             with parquet_file(path) as file:
                 wanted, total = wanted_of(path, file, self.plan.wanted), file.metadata.num_rows
                 size, done = local(path).stat().st_size, 0
-                for batch in file.iter_batches(self.size, columns=wanted):
-                    done += len(batch)
-                    read = partial(self._plain, batch, file)
-                    yield _Batch(len(batch), read), size * done // total
+                for groups in _row_groups(file.metadata, self.size):
+                    for batch in file.iter_batches(self.size, row_groups=groups, columns=wanted):
+                        done += len(batch)
+                        read = partial(self._plain, batch, file)
+                        yield _Batch(len(batch), read), size * done // total
                 if not total:
                     yield _Batch(0, pd.DataFrame), size
         except pa.ArrowException as error:
@@ -182,6 +183,23 @@ class _Batch:
 
     rows: int
     read: Callable[[], pd.DataFrame]
+
+
+def _row_groups(about: Any, rows: int) -> Iterator[list[int]]:
+    """Row groups that are read together, of about so many rows.
+
+    A reader keeps what it has read of all its row groups until its last batch.
+    """
+    groups: list[int] = []
+    n = 0
+    for k in range(about.num_row_groups):
+        groups.append(k)
+        n += about.row_group(k).num_rows
+        if n >= rows:
+            yield groups
+            groups, n = [], 0
+    if groups:
+        yield groups
 
 
 def is_large(paths: Sequence[Path], reading: Reading) -> bool:

@@ -146,10 +146,10 @@ def _validation(facts: Facts) -> str | None:
     return f"Each of {plural(n, 'site')} left out once; all steps repeated without it"
 
 
-def _performance(facts: Facts) -> str | None:
+def _performance(facts: Facts) -> str:
     found = facts.validated
     if found is None:
-        return None
+        return "Not assessed: dapdag fit --assess"
     said = []
     for name in REPORTED[found.task]:
         row: Any = found.summary.loc[(found.methods[0], name)]
