@@ -26,11 +26,32 @@ SLOWEST = (
     "test_persistence",
 )
 
+# Tests about something else, on small tables that are drawn: whether a site of theirs lies outside
+# the sources (mostly, too few rows to tell), and whether one column explains most of the label,
+# depends on the draw. Elsewhere an unexpected warning of that kind fails a test like any other.
+DRAWN = (
+    *("test_api_reference", "test_bound", "test_data_screen", "test_distributed_partitions"),
+    *("test_distributed_summary", "test_docs", "test_examples", "test_explain_site_difference"),
+    *("test_label_bounds", "test_paper_statements", "test_persistence", "test_readme"),
+    *("test_runtime_programs", "test_site_model", "test_site_model_labels", "test_sklearn_shares"),
+)
+DRAWN_FAMILIES = (
+    *("test_baselines_", "test_cli", "test_estimators", "test_evaluate_", "test_experiments_"),
+    *("test_inference_", "test_plotting", "test_report_", "test_training"),
+)
+WARNINGS_OF_A_DRAW = ("OutsideWarning", "LeakageWarning")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the files; ``--no-loadscope-reorder`` keeps pytest-xdist from undoing it."""
     rank = {name: number for number, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(SLOWEST)))
+    for item in items:
+        name = item.path.stem
+        if name in DRAWN or name.startswith(DRAWN_FAMILIES):
+            for warning in WARNINGS_OF_A_DRAW:
+                ignored = f"ignore::dapdag.warnings.{warning}"
+                item.add_marker(pytest.mark.filterwarnings(ignored), append=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -146,6 +146,29 @@ def test_the_variance_between_sites_is_what_chance_does_not_explain():
     assert np.mean(none) < 0.002
 
 
+def test_the_slope_is_not_judged_on_the_site_that_it_was_learned_from():
+    """What a slope of few sites misses at the next one is variance between sites."""
+    covered = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        sites = []
+        for _ in range(9):
+            seen, off = rng.normal(), 0.5 * rng.normal()
+            p = two(seen + rng.normal(size=200))
+            level = 0.5 * seen + off
+            y = (rng.random(200) < two(level + rng.normal(size=200))[:, 1]).astype(float)
+            sites.append(LeftOutLevel(all_classes(y[:, None]), p))
+        usual = np.mean([s.observed.mean(0) for s in sites[:8]], axis=0)
+        found = learn_calibration(sites[:8], centred_log(usual), usual)
+        new = sites[8]
+        moved = shifted(new.predicted, found.offset(new.predicted)).mean(0)[1]
+        shown = new.observed.mean(0)[1]
+        gap = np.log(shown / (1 - shown)) - np.log(moved / (1 - moved))
+        within = np.sqrt(found.between + 1 / (200 * moved * (1 - moved)))
+        covered.append(abs(gap) < 1.895 * within)  # Student's t, 7 degrees of freedom
+    assert np.mean(covered) > 0.85
+
+
 def test_the_ratio_compares_errors_within_sites_with_what_is_stated():
     for ratio, expected in ((3.0, 3.0), (1.0, 1.0), (0.3, 1.0)):
         found = learn_calibration(numbers(0.4, ratio), np.zeros(1), None).ratio

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from dapdag.inference.row_noise import RowNoise, learn_row_noise
+from dapdag.inference.row_noise import RowNoise, learn_row_noise, learn_widths
+from dapdag.model.constants import NOISE_LEVELS
 
 
 def left_out(log_variance, n=4000, seed=0):
@@ -56,6 +58,27 @@ def test_predictions_that_repeat_are_no_problem(predicted):
     noise = learn_row_noise(predicted, errors, np.ones(len(predicted)))
     assert (np.diff(noise.at) > 0).all()
     assert np.isfinite(noise.factor(np.linspace(-2, 2, 9))).all()
+
+
+def test_widths_hold_the_share_that_is_asked_for():
+    sizes = np.abs(np.random.default_rng(0).normal(size=20_000)) * 0.8
+    half = [norm.ppf(0.5 + level / 2) for level in NOISE_LEVELS]
+    relative = [sizes / one for one in half]
+    many = learn_widths(relative, 10_000)
+    np.testing.assert_allclose(np.exp(many), 0.8, atol=0.02)
+    # few sources are believed in part
+    assert (np.abs(learn_widths(relative, 2)) < 0.6 * np.abs(many)).all()
+    assert np.isfinite(learn_widths([np.zeros(9)] * len(NOISE_LEVELS), 5)).all()
+
+
+def test_an_interval_of_larger_coverage_is_wider():
+    # errors of a few sizes: their quantiles are equal at several levels
+    sizes = np.repeat([0.1, 1.0], [60, 40])
+    found = learn_widths([sizes / norm.ppf(0.5 + c / 2) for c in NOISE_LEVELS], 10**9)
+    noise = RowNoise(np.zeros(0), np.zeros(0), found)
+    levels = np.linspace(0.01, 0.999, 300)
+    half = [noise.width(c) * norm.ppf(0.5 + c / 2) for c in levels]
+    assert (np.diff(half) > -1e-6).all()
 
 
 def test_without_errors_nothing_is_learned():

@@ -358,6 +358,7 @@ def test_a_file_that_says_nothing_of_row_noise_has_none(saved: bytes, tmp_path: 
         ({"calibration": CALIBRATION | {"slope": 2}}, {}, "calibration at new sites"),
         ({"calibration": CALIBRATION | {"row_noise": [[0.0], []]}}, {}, "noise of rows"),
         ({"calibration": CALIBRATION | {"row_noise": [[1, 0], [0, 0]]}}, {}, "do not increase"),
+        ({"calibration": CALIBRATION | {"row_noise": [[0], [0], [0]]}}, {}, "noise of rows"),
         ({}, {"usual_level": np.zeros(3)}, "usual level"),
         ({"feature_names_in": ["a"]}, {}, "feature names"),
         ({"sources": ["Oslo"]}, {}, "sources"),

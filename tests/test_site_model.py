@@ -99,7 +99,8 @@ def test_intervals_at_a_site_hold_the_prediction(numbers):
     mean, std = site.predict(X, return_std=True)
     low, high = site.predict_interval(X, coverage=0.8).T
     assert_allclose((low + high) / 2, mean)
-    assert_allclose(high - low, 2 * 1.2816 * std, rtol=1e-4)
+    width = est.fitted_.model.calibration.row_noise.width(0.8)
+    assert_allclose(high - low, 2 * width * 1.2816 * std, rtol=1e-4)
     with pytest.raises(ValueError, match="coverage must lie between 0 and 1, not 1.5"):
         site.predict_interval(X, coverage=1.5)
 

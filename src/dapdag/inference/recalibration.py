@@ -24,10 +24,11 @@ from ..data.columns import Discrete
 from ..model.constants import (
     LEAST_PROPORTION,
     LEVEL_ROWS,
+    NOISE_LEVELS,
     OFFSET_STEPS,
     SLOPE_PRIOR_SD,
 )
-from .row_noise import RowNoise, learn_row_noise
+from .row_noise import RowNoise, learn_row_noise, learn_widths
 
 Array = NDArray[np.float64]
 
@@ -73,7 +74,8 @@ class Calibration:
         between = self.row_noise.factor(mean) * self.between
         share = np.maximum(between / np.maximum(variance, 1e-300), 1e-6)
         dof = max(self.n_sites - 1, 1) / share**2
-        return np.asarray(t_distribution.ppf(0.5 + coverage / 2, dof) * np.sqrt(variance))
+        quantile = t_distribution.ppf(0.5 + coverage / 2, dof)
+        return np.asarray(self.row_noise.width(coverage) * quantile * np.sqrt(variance))
 
     def offset(self, means: Array) -> Array:
         """What to add to the outputs for the rows of a site, so that their level is moved by the
@@ -107,7 +109,7 @@ def learn_calibration(
     )
     slope = calibration_slope(predicted, observed)
     others = (observed.sum(0) - observed) / (len(sites) - 1)
-    moved = (1.0 - slope) * (predicted - others)
+    moved = (1.0 - _slopes_of_others(predicted, observed)) * (predicted - others)
     left = np.stack([_residual(s, overall) for s in sites]) + moved
     chance = np.mean([_chance(s, overall) for s in sites])
     tau2 = max(float(_spread(left, overall).mean() - chance), 0.0)
@@ -181,7 +183,11 @@ def _row_noise(found: Calibration, sites: Sequence[LeftOutLevel]) -> RowNoise:
     errors = [s.observed - p for s, p in zip(sites, predicted, strict=True)]
     stated = [s.stated for s in sites if s.stated is not None]
     mean, error = (np.concatenate(parts)[:, 0] for parts in (predicted, errors))
-    return learn_row_noise(mean, error, found.ratio * np.concatenate(stated) + found.between)
+    variance = found.ratio * np.concatenate(stated) + found.between
+    noise = learn_row_noise(mean, error, variance)
+    found, about = replace(found, row_noise=noise), (mean, noise.factor(mean) * variance)
+    sizes = [np.abs(error) / found.half_width(level, *about) for level in NOISE_LEVELS]
+    return replace(noise, log_width=learn_widths(sizes, len(sites)))
 
 
 def class_proportions(label: Discrete) -> NDArray[np.float64]:
@@ -227,6 +233,12 @@ def calibration_slope(predicted: NDArray[np.float64], observed: NDArray[np.float
     error = (((y - slope * x) ** 2).sum() + ((y - x) ** 2).sum() / n) / n
     pull = error / SLOPE_PRIOR_SD**2
     return float(np.clip((slope * square + pull) / (square + pull), 0.0, 1.0))
+
+
+def _slopes_of_others(predicted: Array, observed: Array) -> Array:
+    """For every site the slope without it, as a new site has it: [domains, 1]."""
+    rest = [np.delete(np.arange(len(observed)), k) for k in range(len(observed))]
+    return np.array([[calibration_slope(predicted[k], observed[k])] for k in rest])
 
 
 def _smoothed(proportions: NDArray, rows: NDArray, overall: NDArray) -> NDArray[np.float64]:

@@ -3,31 +3,43 @@
 Calibrated variances v are right on the mean over left-out sources, and not at every row: counts
 scatter more where they are large. The variance of a row whose prediction is μ is h(μ) v, where
 log h is linear between the medians of bins of left-out predictions, and constant beyond them. The
-mean of h v over the left-out rows is that of v.
+mean of h v over the left-out rows is that of v. Errors that are standardised so need not follow
+Student's t; how wide the central intervals must be that hold a share of them is learned as well, as
+in conformal prediction with left-out sites for calibration (Lei et al. 2018).
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from ..model.constants import NOISE_BIN_ROWS, NOISE_BINS
+from ..model.constants import (
+    MOST_WIDENING,
+    NOISE_BIN_ROWS,
+    NOISE_BINS,
+    NOISE_LEVELS,
+    VARIATION_SOURCES,
+)
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RowNoise:
-    """The factor h on the variance of a row.
+    """The factor h on the variance of a row, and factors on the widths of intervals.
 
     Attributes
     ----------
     at : predictions, standardised and increasing: [bins], none where h is 1.
     log_factor : log h there: [bins].
+    log_width : logarithm of the factor on the width of intervals: [`NOISE_LEVELS`].
     """
 
     at: Array
     log_factor: Array
+    log_width: Array = field(default_factory=lambda: np.zeros(len(NOISE_LEVELS)))
 
     @staticmethod
     def constant() -> "RowNoise":
@@ -38,6 +50,31 @@ class RowNoise:
         if not len(self.at):
             return np.ones_like(predicted, dtype=float)
         return np.exp(np.interp(predicted, self.at, self.log_factor))
+
+    def width(self, coverage: float) -> float:
+        """Factor on the width of the interval of this coverage.
+
+        Linear in logarithms of the normal quantile: a larger coverage has the wider interval.
+        """
+        return float(np.exp(np.interp(_log_quantile(coverage), _LEVELS, self.log_width)))
+
+
+def _log_quantile(coverage: float) -> float:
+    return float(np.log(ndtri(0.5 + coverage / 2)))
+
+
+_LEVELS = [_log_quantile(level) for level in NOISE_LEVELS]
+
+
+def learn_widths(sizes: Sequence[Array], n_sites: int) -> Array:
+    """Logarithms of the factors on widths, from the sizes of left-out errors [rows] relative to the
+    half-width of their interval, for every level.
+
+    `VARIATION_SOURCES` pseudo-sources that Student's t suits keep few sources from deciding.
+    """
+    found = [np.quantile(size, c) for size, c in zip(sizes, NOISE_LEVELS, strict=True)]
+    logs = np.log(np.clip(found, 1 / MOST_WIDENING, MOST_WIDENING))
+    return np.asarray(logs * n_sites / (n_sites + VARIATION_SOURCES))
 
 
 def learn_row_noise(predicted: Array, errors: Array, variance: Array) -> RowNoise:

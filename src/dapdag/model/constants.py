@@ -167,6 +167,9 @@ LEAST_PROPORTION = 1e-6
 # Bins of predictions in which the size of left-out errors is compared, with equal numbers of rows,
 # and pseudo-rows of usual errors in each. Measured by: benchmarks/intervals.py.
 NOISE_BINS, NOISE_BIN_ROWS = 8, 50
+# Coverages for which the width of intervals is compared with Student's t, and the largest factor on
+# it, up or down. Measured by: benchmarks/intervals.py (the factor's limit was not).
+NOISE_LEVELS, MOST_WIDENING = (0.5, 0.8, 0.9, 0.95, 0.99), 2.0
 
 # Rows of a site that are kept once it is adapted to: what follows from its rows beside the
 # encoder's sums is computed on these. Not measured: more than any of the limits above and below.

@@ -24,7 +24,7 @@ from ..inference.recalibration import Calibration, class_proportions
 from ..inference.row_noise import RowNoise
 from ..model import Network, Sizes
 from ..model.acyclicity import ACYCLICITY
-from ..model.constants import TEMPERATURES
+from ..model.constants import NOISE_LEVELS, TEMPERATURES
 from ..model.formulation import Formulation
 from ..record import Record
 from ..structure.shifts import SHIFT_COLUMNS
@@ -112,7 +112,7 @@ def encode_fit(fit: Fit) -> tuple[dict[str, Any], Arrays]:
             "tau2": float(model.calibration.tau2),
             "ratio": float(model.calibration.ratio),
             "n_sites": int(model.calibration.n_sites),
-            "row_noise": [noise.at.tolist(), noise.log_factor.tolist()],
+            "row_noise": [a.tolist() for a in (noise.at, noise.log_factor, noise.log_width)],
         },
         "removed": [[int(i), int(j)] for i, j in fit.dag.removed],
         "threshold": encode_scalar(fit.dag.threshold, "edge_threshold"),
@@ -218,12 +218,14 @@ def _calibration(given: Mapping[str, Any], level: NDArray, table: Table) -> Cali
 
 
 def _row_noise(given: Any) -> RowNoise:
-    at, log_factor = (np.asarray(part, dtype=float) for part in given)
-    if at.shape != log_factor.shape or not np.isfinite([at, log_factor]).all():
+    at, log_factor, *width = (np.asarray(part, dtype=float) for part in given)
+    found = RowNoise(at, log_factor, *width)
+    shapes = at.shape == log_factor.shape and found.log_width.shape == (len(NOISE_LEVELS),)
+    if not (shapes and np.isfinite([*at, *log_factor, *found.log_width]).all()):
         raise ValueError(f"the noise of rows is {given!r}")
     if (np.diff(at) <= 0).any():
         raise ValueError(f"the noise of rows is given at {at.tolist()}, which do not increase")
-    return RowNoise(at, log_factor)
+    return found
 
 
 def _score_errors(given: NDArray) -> ScoreErrors:

@@ -7,13 +7,13 @@ within a factor of two.
 from dataclasses import dataclass
 
 # Seconds of the search for the graph: a constant, per column, and per pair of columns.
-SEARCH = (1.0, 0.1, 0.0002)
+SEARCH = (0.5, 0.17, 0.00012)
 # Seconds of the two trainings at 100 epochs: a constant, and per column.
-TRAINING = (0.5, 0.25)
+TRAINING = (1.0, 0.07)
 PER_ROW = 1.3e-5  # seconds of reading a row of a long table
 EPOCHS = 100
 # Seconds of compilation where no earlier fit of this shape has left its programs on disk.
-COMPILATION = (20.0, 0.1)
+COMPILATION = (14.0, 0.02)
 # Bytes: of the program, per column, and per cell of the table (text of 1 GB took 12.3 GB).
 MEMORY = (0.7 * 2**30, 0.009 * 2**30, 60.0)
 

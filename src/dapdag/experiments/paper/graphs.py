@@ -205,10 +205,10 @@ _LOOKS = {
     "dapdag-b": "dapdag-b",
     "dapdag-b (paper's form)": "dapdag",
     "cdnod": "brm",
-    "cdnod-domain": "oracle",
+    "cdnod-domain": "mdan",
     "r2-sort": "castle",
     "empty": "mlp",
-    "notears": "mdan",
+    "notears": "mdan-hard",
     "dagma": "missforest",
 }
 
