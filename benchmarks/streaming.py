@@ -7,7 +7,6 @@ Every run is a process of its own: peak resident memory and processor time are i
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,15 @@ from dapdag.datasets import make_regression_domains
 
 MIB = 2**20
 WAYS = ["batches", "memory"]
+# A process of its own, because the peak of a process begins with the memory of the one that
+# started it, and this one holds tables.
+LAUNCHER = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+print(used.ru_maxrss, used.ru_utime + used.ru_stime)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 def main() -> None:
@@ -82,13 +90,11 @@ def write(X: pd.DataFrame, rows: int, path: Path) -> None:
 
 def measured(command: list[str]) -> tuple[int, float]:
     """Peak memory in bytes and processor seconds of a process."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return used.ru_maxrss * unit, used.ru_utime + used.ru_stime
+    told = subprocess.run(
+        [sys.executable, "-c", LAUNCHER, *command], capture_output=True, text=True, check=True
+    )
+    memory, seconds = told.stdout.split()
+    return int(memory) * (1 if sys.platform == "darwin" else 1024), float(seconds)
 
 
 if __name__ == "__main__":
