@@ -13,7 +13,6 @@ with a reason. Sections can be chosen: --only fit graph step predict start.
 """
 
 import argparse
-import platform
 import time
 import warnings
 from functools import partial
@@ -26,7 +25,7 @@ import pandas as pd
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from speed_steps import first_fit, growth, shares_of_step
+from speed_steps import first_fit, growth, machine, shares_of_step
 from threadpoolctl import threadpool_limits
 
 from dapdag import DAPDAGRegressor, GraphSearch
@@ -282,7 +281,7 @@ def main():
         parts["First fit of a process: processor seconds"] = first_fit()
     peers = [name for name, (package, _) in PEERS.items() if find_spec(package) is None]
     peers += [name for name in GRAPH_PEERS if not GRAPH_METHODS[name].available]
-    text = f"{platform.machine()}, Python {platform.python_version()}"
+    text = machine()
     text += f". Not installed, so left out: {', '.join(peers)}.\n" if peers else ".\n"
     text += "".join(f"\n## {name}\n\n{as_markdown(frame)}" for name, frame in parts.items())
     print("\n" + text)

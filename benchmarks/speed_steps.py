@@ -1,10 +1,13 @@
 """Parts of benchmarks/speed.py that look inside: growth, a training step, the first fit."""
 
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import distributions
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -36,6 +39,20 @@ first = time.process_time()
 fit()
 print(imported, 2 * first - imported - time.process_time())
 """
+
+
+def machine():
+    """Processor, cores, load and versions: what figures of two runs must share to be compared."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    packages = ("dapdag", "jax", "numpy", "scikit-learn", "lightgbm")
+    found = {p.metadata["Name"].lower(): p.version for p in distributions()}
+    versions = [f"{name} {found[name]}" for name in packages if name in found]
+    python = f"Python {platform.python_version()}"
+    return f"{name}, {os.cpu_count()} cores{load}; {', '.join([python, *versions])}"
 
 
 def growth(found):

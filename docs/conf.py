@@ -69,3 +69,6 @@ html_theme_options = {
 # Only the API reference needs a list of its pages at the side.
 html_sidebars = {"*": [], "results/*": []}
 copybutton_prompt_text = "$ "
+# What a block prints is not for copying.
+copybutton_selector = "div:not(.highlight-output) > div.highlight > pre"
+html_context = {"default_mode": "auto"}

@@ -65,8 +65,8 @@ def show_cost(study: Study, model: Any = None, fits: int = 1) -> None:
     )
     if seconds > LONG and columns >= MANY_COLUMNS:
         say(
-            f"note: most of it is the search for a graph over {columns:,} columns, whose time "
-            "grows with the square of their number: --drop leaves columns out"
+            f"note: most of it is the search for a graph over {columns:,} columns: --drop leaves "
+            "columns out"
         )
     elif seconds > LONG:
         say("note: fewer epochs (--set max_epochs=50) and fewer columns (--drop) take less")

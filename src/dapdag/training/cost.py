@@ -6,16 +6,18 @@ within a factor of two.
 
 from dataclasses import dataclass
 
-# Seconds of the search for the graph: a constant, per column, and per pair of columns.
-SEARCH = (0.5, 0.17, 0.00012)
+# Seconds of the search for the graph: a constant, and per column.
+SEARCH = (0.5, 0.17)
 # Seconds of the two trainings at 100 epochs: a constant, and per column.
 TRAINING = (1.0, 0.07)
 PER_ROW = 1.3e-5  # seconds of reading a row of a long table
 EPOCHS = 100
 # Seconds of compilation where no earlier fit of this shape has left its programs on disk.
 COMPILATION = (14.0, 0.02)
-# Bytes: of the program, per column, and per cell of the table (text of 1 GB took 12.3 GB).
-MEMORY = (0.7 * 2**30, 0.009 * 2**30, 60.0)
+# Bytes: of the program, per cell of the rows that are in memory for training (of a long table not
+# all of them are), and per cell of the table (text of 1 GB took 12.3 GB).
+MEMORY = (0.72 * 2**30, 2200.0, 60.0)
+TRAINED_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,10 @@ class Cost:
 
 def expected_cost(rows: int, columns: int, epochs: int = EPOCHS, searched: bool = True) -> Cost:
     """What a fit of this many rows and columns will take, compiled and not."""
-    search = SEARCH[0] + SEARCH[1] * columns + SEARCH[2] * columns**2 if searched else 0.0
+    search = SEARCH[0] + SEARCH[1] * columns if searched else 0.0
     training = (TRAINING[0] + TRAINING[1] * columns) * epochs / EPOCHS
     return Cost(
         seconds=search + training + PER_ROW * rows,
         compilation=COMPILATION[0] + COMPILATION[1] * columns,
-        memory=MEMORY[0] + MEMORY[1] * columns + MEMORY[2] * rows * columns,
+        memory=MEMORY[0] + (MEMORY[1] * min(rows, TRAINED_ROWS) + MEMORY[2] * rows) * columns,
     )
