@@ -230,19 +230,21 @@ def draw(found, path):
     from dapdag.plotting.style import BLUE, GREEN, ORANGE, PURPLE, tidy
 
     panels = [along for along in FITS if len(found[found.along == along].drop_duplicates(along))]
-    size = 4 * len(panels), 3.4
+    size = 4 * len(panels), 3.7
     figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False)
     for ax, along in zip(axes[0], panels, strict=True):
         part = found[found.along == along]
         for name, colour in zip(part.method.unique(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
             own = part[part.method == name]
             ax.loglog(own[along], own.s, marker="o", color=colour, label=name)
-        tidy(ax, f"Fit against {along}", along, "processor seconds")
+        unit = "" if ax is not axes[0][0] else "processor seconds (less is better)"
+        tidy(ax, f"Fit against {along}", along, unit)
         shown = sorted(part[along].unique())
         ax.set_xticks(shown, [f"{value:,}" for value in shown])
         ax.set_xticks([], minor=True)
-    axes[0][0].legend(frameon=False)
-    figure.tight_layout()
+    lines = axes[0][0].get_legend_handles_labels()
+    figure.legend(*lines, loc="lower center", ncols=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
     figure.savefig(path, dpi=150)
 
 
