@@ -69,6 +69,15 @@ def test_output_in_the_folder_that_is_read_is_refused(tmp_path: Path, command: s
     assert [file.name for file in (tmp_path / "sites").iterdir()] == ["a.csv"]
 
 
+def test_only_a_dry_run_does_without_a_file_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(TABLE)
+    done = dapdag("fit", path, *LABELLED, "--dry-run")
+    assert done.code == 0 and "12 rows" in done.out, done
+    assert_one_line(dapdag("fit", path, *LABELLED), "give -o MODEL")
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stdin(text: str) -> None:
         source = SimpleNamespace(buffer=io.BytesIO(text.encode()), isatty=lambda: False)

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 def fit(
     data: DataFiles,
     label: Label,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="File to write.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="MODEL", help="File to write.")
+    ] = None,
     domain: SourceDomain = None,
     target: Annotated[
         list[str] | None,
@@ -106,7 +108,10 @@ def fit(
     from dapdag.io import prepare_study, read_tables
     from dapdag.io.sniffing import clean
 
-    _check_output(output, [*data, *(unlabelled or ())])
+    if output is not None:
+        _check_output(output, [*data, *(unlabelled or ())])
+    elif not dry_run:
+        raise ValueError("give -o MODEL, the file to write; only --dry-run does without")
     if target and unlabelled:
         raise ValueError("give --target or --unlabelled, not both")
     warn_of_memory([*data, *(unlabelled or ())])
@@ -139,7 +144,7 @@ def fit(
         return
     say_step("Loading JAX")
     model = _estimator(study, settings or [], verbose=0 if silent else 1)
-    if dry_run:
+    if dry_run or output is None:
         if as_json:
             print_json(_schema(study))
         elif not silent:
