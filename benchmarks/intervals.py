@@ -23,14 +23,13 @@ Finished sites are appended to --out; a rerun goes on from there.
 """
 
 import argparse
-import json
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from parts import without
+from parts import append, read, without
 from real import limited
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -150,15 +149,9 @@ def run(name, seed, rows, out):
             for method, interval in asked.items():
                 result = judged(np.asarray(interval(X_site)), truth, predicted, y.std())
                 found.append(key | {"method": method} | result)
-        with out.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in found)
+        append(out, *found)
         seconds = time.perf_counter() - start
         print(f"{name} {replicate} seed {seed}: {seconds:.0f} s", flush=True)
-
-
-def read(path):
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
 
 
 def report(out):

@@ -21,7 +21,6 @@ Finished runs are appended to --out; --report prints the tables from it alone.
 """
 
 import argparse
-import json
 import time
 import warnings
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from parts import append, read
 from scipy.special import expit, logit
 from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
@@ -179,8 +179,7 @@ def run(name, seed, out):
             y, y_site = ((s != first).astype(int).rename("label") for s in (y, y_site))
         rows = list(curves(kind, target, y, y_site, seed))
         key = {"set": name, "seed": seed, "target": replicate, "binary": binary}
-        with out.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(key | row) + "\n" for row in rows)
+        append(out, *(key | row for row in rows))
         print(f"{name} {replicate} seed {seed}: {time.perf_counter() - start:.0f} s", flush=True)
 
 
@@ -229,11 +228,6 @@ def site_only(kind, method, own, y_own, X_test, seed):
     model = registry.make(method, kind.task, random_state=seed)
     model.fit(own.reset_index(drop=True), y_own.reset_index(drop=True))
     return kind.predict(model, X_test)
-
-
-def read(path):
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
 
 
 def report(out):

@@ -339,9 +339,10 @@ def run(case_name, names, seeds, out, deadline):
                 print(f"{case_name}, {name}, {replicate}, seed {seed}: {seconds:.1f} s", flush=True)
 
 
-def append(path, row):
+def append(path, *rows):
+    """Add runs to the JSON lines of a file."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def read(path):
